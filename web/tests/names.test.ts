@@ -84,8 +84,8 @@ describe("parts of the GPU's time", () => {
 });
 
 describe("the longest gap", () => {
-  const told = new Lines({ causes: [{ cause: "x", text: "x" }, { cause: "y", text: "y" }], gaps: { device: [0, 0, 0, 1], start: [0, 100, 200, 300], duration: [90, 5, 20, 30], cause: [0, 0, 0, 1], node: [0, 0, 0, 0], ended_by: [0, 0, 0, 0] } });
-  it("of its cause, from a time on", () => expect([longestGap(told, "x", 0)?.start, longestGap(told, "x", 1)?.start, longestGap(told, "y", 0)?.duration, longestGap(told, "z", 0)]).toEqual([0, 200, 30, null]));
+  const lines = new Lines({ causes: [{ cause: "x", text: "x" }, { cause: "y", text: "y" }], gaps: { device: [0, 0, 0, 1], start: [0, 100, 200, 300], duration: [90, 5, 20, 30], cause: [0, 0, 0, 1], node: [0, 0, 0, 0], ended_by: [0, 0, 0, 0] } });
+  it("of its cause, from a time on", () => expect([longestGap(lines, "x", 0)?.start, longestGap(lines, "x", 1)?.start, longestGap(lines, "y", 0)?.duration, longestGap(lines, "z", 0)]).toEqual([0, 200, 30, null]));
 });
 
 describe("parts packed with zstd", () => {

@@ -107,9 +107,9 @@ describe("sending", () => {
   const second = `${header("device", first.length, 2)}${'{"b":2}\n'.repeat(50)}`;
   const whole = () => sessionsIn([found("s1/device.1.log.gz", zipped(first)), found("s1/device.log", second)]);
   const send = async (remote: Remote, signal = new AbortController().signal) => {
-    const told: Progress[] = [];
-    await sendSession((await whole())[0]!, remote, true, (progress) => told.push(progress), signal);
-    return told.at(-1)!;
+    const reports: Progress[] = [];
+    await sendSession((await whole())[0]!, remote, true, (progress) => reports.push(progress), signal);
+    return reports.at(-1)!;
   };
   it("all of it, in order, and says that it is complete", async () => {
     const server = makeServer();

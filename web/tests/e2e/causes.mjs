@@ -83,9 +83,9 @@ async function ofWhole(page, session, wanted) {
   await page.locator(".finding").first().waitFor();
   const { time } = await ask(page, `sessions/${session}/insights`);
   check(time.share_of === wanted, `what shares are of: ${time.share_of}`);
-  const [told, shares] = [await page.locator(".time-of").allInnerTexts(), (await page.locator(".finding .gain .number").allTextContents()).map((one) => one.trim())];
+  const [notes, shares] = [await page.locator(".time-of").allInnerTexts(), (await page.locator(".finding .gain .number").allTextContents()).map((one) => one.trim())];
   const plain = wanted === "run" ? [] : [/^The bar is the steady part, \d[^,]*s\. The bar leaves out the start-up, \d[^,]*s, and \d[^,]*s after the last work\.$/];
-  check(told.length === plain.length && plain.every((of, at) => of.test(told[at])), `what the bar is of: ${told}`);
+  check(notes.length === plain.length && plain.every((of, at) => of.test(notes[at])), `what the bar is of: ${notes}`);
   check(shares.length > 0 && shares.every((share) => share.endsWith(wanted === "run" ? "of the run" : "of the steady part")), `shares of findings: ${shares}`);
 }
 
@@ -138,8 +138,8 @@ async function unknown(page, session) {
   const cards = await page.locator(".finding h3").evaluateAll((all) => all.map((title) => title.textContent));
   const plain = (text) => text.replace(/\s/g, "");
   check(wanted.length > 1 && cards.map(plain).join() === wanted.map(plain).join(), `unknown: cards ${cards}, not in the report's order ${wanted}`);
-  const told = await page.locator("main").innerText();
-  check(!/GPU busy\s+0\.0 %|Kernels\s+0\b/.test(told), "unknown: the header tells no 0");
+  const mainText = await page.locator("main").innerText();
+  check(!/GPU busy\s+0\.0 %|Kernels\s+0\b/.test(mainText), "unknown: the header tells no 0");
   const kernel = page.locator(".finding").filter({ has: page.getByRole("link", { name: "Among the kernels" }) }).first();
   check((await kernel.locator(".gain").innerText()).includes("unknown"), `unknown: what it could give back: ${await kernel.locator(".gain").innerText()}`);
   check((await kernel.getByRole("link", { name: "On the timeline" }).count()) === 0, "unknown: no link to launches that are not recorded");

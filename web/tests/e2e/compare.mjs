@@ -44,7 +44,7 @@ const open = async (page, address) => {
   await page.goto(origin + address);
   await rest(page);
 };
-const told = (page) => page.locator(".icicle-shown").innerText();
+const caption = (page) => page.locator(".icicle-shown").innerText();
 const plain = (text) => text.replaceAll("\u202f", " ");
 
 async function answer(page) {
@@ -136,13 +136,13 @@ const colours = (page) =>
 async function flame(page) {
   await open(page, "/compare?a=cmp-a&b=cmp-b");
   await page.locator(".icicle canvas").waitFor();
-  check(plain(await told(page)).includes("A 1.20 s → B 600 ms a run, −600 ms"), `flame: the whole: ${await told(page)}`);
+  check(plain(await caption(page)).includes("A 1.20 s → B 600 ms a run, −600 ms"), `flame: the whole: ${await caption(page)}`);
   const before = await page.evaluate(async () => (await (await fetch("/api/v1/compare/flame?a=cmp-a&b=cmp-b")).json()).nodes);
   check(before.some(([, name, a, b]) => name.startsWith("read_loss") && a === 2e8 && b === 5e8), `flame: the frames: ${JSON.stringify(before)}`);
   await page.locator(".icicle-box").focus();
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
-  const widest = plain(await told(page));
+  const widest = plain(await caption(page));
   check(widest.includes("read_loss") && widest.includes("A 200 ms → B 500 ms a run, +300 ms (+150.0 %)"), `flame: the widest frame of B: ${widest}`);
   const b = await colours(page);
   await page.getByRole("button", { name: "A (before)" }).click();
@@ -152,7 +152,7 @@ async function flame(page) {
   await t.shots(page, "compare-flame");
   await page.getByRole("button", { name: "Scopes", exact: true }).click();
   await page.waitForFunction(() => document.querySelector(".icicle-shown")?.textContent.startsWith("Scopes"));
-  check(plain(await told(page)).includes("A 6.00 s → B 3.00 s a run"), `flame: scopes: ${await told(page)}`);
+  check(plain(await caption(page)).includes("A 6.00 s → B 3.00 s a run"), `flame: scopes: ${await caption(page)}`);
   await page.reload();
   await page.waitForFunction(() => document.querySelector(".icicle-shown")?.textContent.startsWith("Scopes"));
   for (const [name, words] of [["GPU time", "gpufl trace --stacks=launch"], ["Idle by line", /A .* → B .* a run/]]) {

@@ -7,8 +7,8 @@ export async function rest(page) {
     const engine = window.gpuflTimeline;
     if (!document.querySelector(".tl-canvas")) return true;
     if (!(engine?.shown.rests > 0) || engine.shown.pending > 0) return false;
-    const [told, now] = [engine.shown.view, engine.scene.view]; // they differ while the timeline moves
-    return engine.shown.follow || (told.from === now.from && told.to === now.to);
+    const [shown, now] = [engine.shown.view, engine.scene.view]; // they differ while the timeline moves
+    return engine.shown.follow || (shown.from === now.from && shown.to === now.to);
   }, undefined, { polling: 100 });
 }
 

@@ -165,16 +165,16 @@ async function ownCode(page, id) {
  * show. */
 async function lossy(page) {
   await open(page, "/sessions/faults-lossy/insights");
-  const told = (await page.locator(".captured").innerText()).replaceAll("\u202f", " ");
-  check(told.includes("> 99.9 %") && told.includes("the driver dropped records") && !told.includes("below"), `header: what is lost: ${told}`);
+  const captured = (await page.locator(".captured").innerText()).replaceAll("\u202f", " ");
+  check(captured.includes("> 99.9 %") && captured.includes("the driver dropped records") && !captured.includes("below"), `header: what is lost: ${captured}`);
 }
 
 /** The page says what the flame graph leaves out; columns in which no launch has a value are not shown. */
 async function flame(page) {
   await open(page, "/sessions/faults-stacks/flame?tree=GPU");
   await page.getByText("No kernel of this session has a stack").waitFor();
-  const told = await page.getByRole("note").innerText();
-  check(told.includes("549 ms") && told.includes("5.00 ms"), `flame: what is shown and what is not: ${told}`);
+  const note = await page.getByRole("note").innerText();
+  check(note.includes("549 ms") && note.includes("5.00 ms"), `flame: what is shown and what is not: ${note}`);
   await shots(page, "flame");
   await open(page, "/sessions/faults-stacks/kernels/10");
   const heads = await page.getByRole("region", { name: "Launches" }).locator("th").allInnerTexts();
@@ -187,9 +187,9 @@ async function flame(page) {
 /** The table next to the graph has only frames with time of their own, which are the innermost frames of stacks, the largest
  * first. */
 async function selves(page, _, { hf }) {
-  const told = await page.evaluate(async (id) => (await fetch(`/api/v1/sessions/${id}/flame`)).text(), hf);
+  const stacks = await page.evaluate(async (id) => (await fetch(`/api/v1/sessions/${id}/flame`)).text(), hf);
   const [times, all] = [new Map(), new Set()];
-  for (const [, stack, ns] of told.matchAll(/^host blocked;(.*) (\d+)$/gm)) {
+  for (const [, stack, ns] of stacks.matchAll(/^host blocked;(.*) (\d+)$/gm)) {
     const frames = stack.split(";");
     frames.forEach((frame) => all.add(frame));
     times.set(frames.at(-1), (times.get(frames.at(-1)) ?? 0) + Number(ns));
@@ -328,8 +328,8 @@ async function fleet(page) {
   check(cards.some((card) => card.includes("last known values")), "fleet: old values are said to be old");
   const faded = await page.locator(".gpu-silent .meter").evaluateAll((bars) => bars.map((bar) => Number(/\/ ([\d.]+)\)/.exec(getComputedStyle(bar).backgroundImage)?.[1] ?? 1)));
   check(faded.length > 0 && faded.every((opacity) => opacity < 0.6), `fleet: bars of old values are faded: ${faded}`);
-  const told = await page.locator(".stats").first().innerText();
-  check(!told.includes("no problem is known") && /\d silent/.test(told), `fleet: ${told.replaceAll("\n", " ")}`);
+  const stats = await page.locator(".stats").first().innerText();
+  check(!stats.includes("no problem is known") && /\d silent/.test(stats), `fleet: ${stats.replaceAll("\n", " ")}`);
   await shots(page, "fleet");
   await open(page, "/?view=table");
   await t.legible(page, "fleet, table");

@@ -31,9 +31,9 @@ export async function flameViews({ page, session, origin, see, picture, check })
   await inQuery(page, "find");
   await see("in matching frames");
   const sum = blocked.filter((line) => line.includes("train_loop.cu:235")).reduce((all, line) => all + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
-  const told = await page.locator("[role=status]", { hasText: "in matching frames" }).innerText();
-  const shown = parseFloat(told);
-  check(sum > 0 && [1, 1e3, 1e6, 1e9].some((unit) => Math.abs(shown * unit - sum) / sum < 0.01), `flame: ${told} for ${sum} ns`);
+  const status = await page.locator("[role=status]", { hasText: "in matching frames" }).innerText();
+  const shown = parseFloat(status);
+  check(sum > 0 && [1, 1e3, 1e6, 1e9].some((unit) => Math.abs(shown * unit - sum) / sum < 0.01), `flame: ${status} for ${sum} ns`);
   await page.getByRole("button", { name: "Invert" }).click();
   await inQuery(page, "invert");
   await picture(page, "flame-inverted");

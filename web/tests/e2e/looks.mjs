@@ -69,7 +69,7 @@ async function paper(page, session) {
   await rest(page);
   await page.emulateMedia({ media: "print" });
   await page.setViewportSize(A4);
-  const told = await page.evaluate(() => {
+  const printed = await page.evaluate(() => {
     const light = (colour) => {
       const [r, g, b] = colour.match(/[\d.]+/g).map(Number);
       return 0.2126 * r + 0.7152 * g + 0.0722 * b;
@@ -85,11 +85,11 @@ async function paper(page, session) {
       ground: light(getComputedStyle(document.documentElement).backgroundColor),
     };
   });
-  check(told.controls.length === 0, `paper: ${told.controls.join(", ")} are printed`);
-  check(told.pale.length === 0 && told.ground > 250, `paper: pale letters (${told.ground}): ${told.pale.slice(0, 3).join(" | ")}`);
-  check(told.wide <= 0, `paper: ${told.wide} px do not fit`);
-  check(told.cut.length === 0, `paper: cut off: ${told.cut.slice(0, 3).join(" | ")}`);
-  check(told.places > 0, "paper: the lines of the findings are printed");
+  check(printed.controls.length === 0, `paper: ${printed.controls.join(", ")} are printed`);
+  check(printed.pale.length === 0 && printed.ground > 250, `paper: pale letters (${printed.ground}): ${printed.pale.slice(0, 3).join(" | ")}`);
+  check(printed.wide <= 0, `paper: ${printed.wide} px do not fit`);
+  check(printed.cut.length === 0, `paper: cut off: ${printed.cut.slice(0, 3).join(" | ")}`);
+  check(printed.places > 0, "paper: the lines of the findings are printed");
   await shoot(page, { path: `${out}/paper.png`, fullPage: true });
   const file = `${out}/insights.pdf`;
   await page.pdf({ path: file, format: "A4", printBackground: false, margin: { top: "12mm", bottom: "12mm", left: "12mm", right: "12mm" } });

@@ -203,8 +203,8 @@ async function trouble(page, key) {
   await loaded(page, made, 1000);
 
   // With a slow server known values are shown, and the rest says that it loads.
-  let letGo;
-  const gate = new Promise((resolve) => (letGo = resolve));
+  let openGate;
+  const gate = new Promise((resolve) => (openGate = resolve));
   let held = 0;
   await page.context().route(/\/(tiles|spans|events)\?/, async (route) => {
     held++;
@@ -215,7 +215,7 @@ async function trouble(page, key) {
   await page.getByText("Loading…").waitFor();
   t.check((await page.locator(".tl-canvas").count()) === 1 && held > 0, "slow server: the frame of the timeline stands");
   await t.picture(page, "odd-slow", { wide: false });
-  letGo();
+  openGate();
   await drawn(page);
   t.check((await filled(page)) > 500, "slow server: the kernels came");
   await page.context().unroute(/\/(tiles|spans|events)\?/);

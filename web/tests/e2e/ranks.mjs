@@ -81,13 +81,13 @@ async function two(page) {
     const { lane, first, last } = (await ask(page, `sessions/${row.id}/lanes`)).data;
     const gpu = lane.flatMap((id, at) => (["1", "2", "7"].includes(String(BigInt(id) >> 56n)) ? [at] : []));
     const offset = Number(BigInt(row.started) - BigInt(rows[1].started));
-    const told = await page.evaluate((number) => {
+    const shown = await page.evaluate((number) => {
       const { lanes } = window.gpuflTimeline.scene;
       const own = lanes.filter((one) => one.rank.number === number);
       return { lanes: own.length, offset: own[0].rank.offset, first: Math.min(...own.map((one) => one.first)), last: Math.max(...own.map((one) => one.last)) };
     }, n);
     const wanted = { lanes: gpu.length, offset, first: Math.min(...gpu.map((at) => first[at])), last: Math.max(...gpu.map((at) => last[at])) };
-    check(JSON.stringify(told) === JSON.stringify(wanted), `two: rank ${n}: ${JSON.stringify(told)} for ${JSON.stringify(wanted)}`);
+    check(JSON.stringify(shown) === JSON.stringify(wanted), `two: rank ${n}: ${JSON.stringify(shown)} for ${JSON.stringify(wanted)}`);
   }
   const titles = await page.evaluate(() => window.gpuflTimeline.scene.tracks.map((track) => track.title));
   check(titles.every((title) => /^GPU \d · stream \d+$/.test(title)), `two: streams by the driver's numbers: ${titles.join()}`);

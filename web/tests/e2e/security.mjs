@@ -20,14 +20,14 @@ t.expected.add(403);
 const FIELDS = ["app", "host", "gpu", "kernel", "scope", "function", "file", "source", "feature", "reason", "label", "member", "workspace", "key", "rule", "sass", "stall"];
 const seen = new Set();
 
-/** A page in a browser of its own; `told` gets the server's answers to it. */
-async function visitor(told = []) {
+/** A page in a browser of its own; `answers` gets the server's answers to the page. */
+async function visitor(answers = []) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   t.watch(page, origin);
   await page.addInitScript(() => document.addEventListener("securitypolicyviolation", (event) => console.error(`the policy refused ${event.violatedDirective} ${event.blockedURI}`)));
-  page.on("response", (answer) => answer.url().includes("/api/") && told.push({ url: answer.url(), status: answer.status(), text: answer.text().catch(() => "") }));
+  page.on("response", (answer) => answer.url().includes("/api/") && answers.push({ url: answer.url(), status: answer.status(), text: answer.text().catch(() => "") }));
   return page;
 }
 
@@ -151,9 +151,9 @@ async function policy(page, made) {
   const refused = wrong.splice(before);
   check(refused.filter((line) => line.includes("the policy refused")).length >= 2, `policy: what it refuses is told: ${refused.join(" | ")}`);
   for (const route of [`sessions/${made.id}`, `sessions/${made.id}/report`, `sessions/${made.id}/flame`, `sessions/${made.id}/source?path=${encodeURIComponent(nasty("file").replace("\u202e", ""))}`]) {
-    const told = await page.request.get(`${origin}/api/v1/${route}`);
-    check(!/html|svg|javascript/.test(told.headers()["content-type"] ?? ""), `${route}: is ${told.headers()["content-type"]}`);
-    check(told.headers()["x-content-type-options"] === "nosniff", `${route}: its type may be guessed`);
+    const answer = await page.request.get(`${origin}/api/v1/${route}`);
+    check(!/html|svg|javascript/.test(answer.headers()["content-type"] ?? ""), `${route}: is ${answer.headers()["content-type"]}`);
+    check(answer.headers()["x-content-type-options"] === "nosniff", `${route}: its type may be guessed`);
   }
 }
 
@@ -161,19 +161,19 @@ async function policy(page, made) {
 async function strangers(page, made, paths) {
   const { id } = await ask(page, "POST", "workspaces", { name: "Other" });
   const { token } = await ask(page, "POST", `invitations?workspace=${id}`, { role: "owner" });
-  const told = [];
-  const stranger = await visitor(told);
+  const answers = [];
+  const stranger = await visitor(answers);
   await join(stranger, `${origin}/invite#token=${token}`, { email: "stranger@example.org", password: "a stranger's phrase", name: "Stranger" });
   const theirs = [...paths.filter((path) => path.includes(made.id)), `/compare?a=${made.id}&b=${made.id}`];
   check(theirs.length >= 9, `another workspace: ${theirs.length} addresses`);
   for (const path of theirs) {
-    told.length = 0;
+    answers.length = 0;
     await stranger.goto(origin + path);
     await stranger.getByRole("alert").first().waitFor();
     const text = await stranger.locator("body").innerText();
     check(/deleted, or belong to another workspace/.test(text), `${path}: another workspace's page says ${text.slice(0, 200)}`);
     check(!text.includes("window.taken"), `${path}: another workspace's names are shown`);
-    for (const answer of told) {
+    for (const answer of answers) {
       if (!answer.url.includes(made.id)) continue;
       check(answer.status === 404, `${path}: ${answer.url} answers ${answer.status}`);
       check(!(await answer.text).includes("window.taken"), `${path}: ${answer.url} tells of another workspace`);

@@ -25,8 +25,8 @@ const drawn = () => page.waitForFunction(() => window.gpuflTimeline?.shown.rests
 let session = "";
 const answer = (address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/sessions/${session}/${address}`);
 const rows = async (address) => {
-  const told = await answer(address);
-  return Array.from({ length: told.rows }, (_, at) => Object.fromEntries(told.columns.map((name) => [name, told.data[name][at]])));
+  const table = await answer(address);
+  return Array.from({ length: table.rows }, (_, at) => Object.fromEntries(table.columns.map((name) => [name, table.data[name][at]])));
 };
 async function open(words) {
   await page.goto("about:blank");
@@ -63,9 +63,9 @@ try {
   await page.locator("tbody a").first().waitFor();
   session = await page.locator("tbody a[href*='/sessions/']").first().evaluate((link) => new URL(link.href).pathname.split("/")[2]);
   await finished(page, session);
-  const told = await answer("timeline");
-  const placeOf = (node) => told.places[told.nodes.place[node]]?.place ?? null;
-  const lineOf = (stack) => placeOf(told.stacks[stack]);
+  const timeline = await answer("timeline");
+  const placeOf = (node) => timeline.places[timeline.nodes.place[node]]?.place ?? null;
+  const lineOf = (stack) => placeOf(timeline.stacks[stack]);
 
   // The whole session shows what the host did and what the GPU did.
   const tiles = [];
@@ -168,11 +168,11 @@ try {
   await shots("sourced-kernel");
 
   // The longest gap whose line is known: its cause and its line.
-  const gap = told.gaps.start.map((start, i) => ({ start, duration: told.gaps.duration[i], cause: told.gaps.cause[i], node: told.gaps.node[i], device: told.gaps.device[i] })).filter((one) => placeOf(one.node)?.startsWith("hf_train.py") && one.start > 0).sort((a, b) => b.duration - a.duration)[0];
+  const gap = timeline.gaps.start.map((start, i) => ({ start, duration: timeline.gaps.duration[i], cause: timeline.gaps.cause[i], node: timeline.gaps.node[i], device: timeline.gaps.device[i] })).filter((one) => placeOf(one.node)?.startsWith("hf_train.py") && one.start > 0).sort((a, b) => b.duration - a.duration)[0];
   await open(`at=${gap.start - gap.duration}-${gap.start + 2 * gap.duration}&sel=${laneOf(GAP, gap.cause, gap.device)}~${gap.start}~${gap.duration}`);
   await selected();
   await details.getByText(placeOf(gap.node), { exact: true }).first().waitFor();
-  check((await details.innerText()).includes(told.causes[gap.cause].text), "gap: its cause");
+  check((await details.innerText()).includes(timeline.causes[gap.cause].text), "gap: its cause");
   await shots("sourced-gap");
 
   // Samples in the gap name the lines of the program, as the server counts them.

@@ -27,13 +27,13 @@ async function longestOf(page, session, cause, from) {
 export async function bar({ page, t, origin, hf }) {
   await page.goto(`${origin}/sessions/${hf}/insights`);
   await rest(page);
-  const told = await ask(page, `sessions/${hf}/summary`);
+  const report = await ask(page, `sessions/${hf}/summary`);
   const said = (await page.getByRole("list", { name: "The session in sentences" }).innerText()).replaceAll("\u202f", " ");
-  for (const line of told.summary) t.check(said.includes(line.replace(/(\d) us\b/g, "$1 µs")), `answer: the sentence "${line}" is missing from ${said}`);
+  for (const line of report.summary) t.check(said.includes(line.replace(/(\d) us\b/g, "$1 µs")), `answer: the sentence "${line}" is missing from ${said}`);
   const bottom = await page.locator(".time-bar").evaluate((box) => box.getBoundingClientRect().bottom);
   t.check(bottom < 800, `answer: the bar ends at ${bottom} px`);
-  const [part] = told.time.parts.filter(({ idle }) => idle).sort((a, b) => b.ns - a.ns);
-  const line = told.idle.lines.find(({ cause, file }) => cause === part.part && file);
+  const [part] = report.time.parts.filter(({ idle }) => idle).sort((a, b) => b.ns - a.ns);
+  const line = report.idle.lines.find(({ cause, file }) => cause === part.part && file);
   await page.getByRole("group", { name: "Parts of the GPUs' time" }).getByRole("button", { name: part.name }).click();
   const where = page.locator(".time-part");
   await where.waitFor();
@@ -47,7 +47,7 @@ export async function bar({ page, t, origin, hf }) {
   t.check(finding.includes(line.place), `answer: the part's finding: ${finding.slice(0, 200)}`);
   await where.getByRole("link", { name: "Longest gap on the timeline" }).click();
   await drawn(page);
-  const gap = await longestOf(page, hf, part.part, told.time.start_up_ns);
+  const gap = await longestOf(page, hf, part.part, report.time.start_up_ns);
   await page.waitForFunction((range) => new URLSearchParams(location.search).get("range") === range, `${gap.start}-${gap.start + gap.duration}`);
   await page.waitForFunction((start) => window.gpuflTimeline.scene.selected?.hit.start === start, gap.start);
   await page.locator(".tl-below").getByRole("button", { name: /^hf_train\.py:\d+$/ }).first().waitFor();
@@ -83,14 +83,14 @@ export async function opened({ page, t, origin, hf, shared }) {
 /** No line shows more idle time than its own: each line of a part has the line's own time of that cause, and the line's window says
  * the same. If a finding names a line, its window shows no more than all idle time at that line. */
 export async function shares({ page, t, origin, hf }) {
-  const told = await ask(page, `sessions/${hf}/summary`);
+  const report = await ask(page, `sessions/${hf}/summary`);
   const plain = (text) => text.replaceAll("\u202f", " ");
   let lines = 0;
-  for (const part of told.time.parts.filter(({ idle, permille }) => idle && permille > 0)) {
+  for (const part of report.time.parts.filter(({ idle, permille }) => idle && permille > 0)) {
     await page.goto(`${origin}/sessions/${hf}/insights?part=${part.part}`);
     const shown = page.locator(".time-part");
     await shown.waitFor();
-    const wanted = told.idle.lines.filter(({ cause, file, line }) => cause === part.part && file && line).slice(0, 3);
+    const wanted = report.idle.lines.filter(({ cause, file, line }) => cause === part.part && file && line).slice(0, 3);
     const places = shown.locator("span:has(> button.place)");
     const rows = await places.evaluateAll((all) => all.map((row) => [row.querySelector("button").innerText, row.querySelector(".number").innerText]));
     t.check((await places.allInnerTexts()).every((text, at) => text.includes("until its work came") === (wanted[at]?.ended_by ?? false)), `shares: which lines ended the time of ${part.name}: ${await places.allInnerTexts()}`);
@@ -109,7 +109,7 @@ export async function shares({ page, t, origin, hf }) {
   t.check(lines > 5, `shares: ${lines} lines were looked at`);
   const { insights } = await ask(page, `sessions/${hf}/insights`);
   for (const { id, file, line, place, evidence } of insights.filter((found) => found.file && typeof found.evidence.gpu_idle_ns === "number")) {
-    const own = told.idle.lines.filter((row) => row.file === file && row.line === line).reduce((sum, row) => sum + row.idle_ns, 0);
+    const own = report.idle.lines.filter((row) => row.file === file && row.line === line).reduce((sum, row) => sum + row.idle_ns, 0);
     t.check(evidence.gpu_idle_ns <= own * 1.001 || evidence.lines > 1, `shares: ${id} gives ${place} ${evidence.gpu_idle_ns} ns of the ${own} ns that are the line's own`);
   }
 }

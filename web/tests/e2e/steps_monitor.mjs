@@ -95,8 +95,8 @@ export async function watched({ page, t, origin, bin, server, key, folder, logs,
   await until(page, async (of) => (await (await fetch(`/api/v1/sessions?${of}`)).json()).rows.some((row) => row.analyzed), ofHost);
   const { body } = await api(page, "GET", `sessions?${ofHost}`);
   const [{ id }] = body.rows;
-  const { body: told } = await api(page, "GET", `sessions/${id}/insights`);
-  const wanted = told.insights.filter((one) => one.id.startsWith("gpu_")).map((one) => one.title);
+  const { body: report } = await api(page, "GET", `sessions/${id}/insights`);
+  const wanted = report.insights.filter((one) => one.id.startsWith("gpu_")).map((one) => one.title);
   await page.goto(`${origin}/hosts/${host}${query}`);
   const rows = panel.getByRole("table").locator("tbody tr");
   await rows.first().waitFor();

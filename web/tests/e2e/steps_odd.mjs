@@ -34,8 +34,8 @@ async function readable(t, page, where) {
   return text;
 }
 
-/** All tabs of a session and the page of its first kernel have text; told: what some of them must say. */
-export async function everyTab({ t, page, origin, out }, made, told = {}) {
+/** All tabs of a session and the page of its first kernel have text. texts: what some of them must say. */
+export async function everyTab({ t, page, origin, out }, made, texts = {}) {
   await page.goto(`${origin}/sessions/${made.id}/insights`);
   await rest(page);
   const tabs = await page.locator("nav.tabs a").evaluateAll((links) => links.map((link) => new URL(link.href).pathname.split("/").at(-1)));
@@ -45,7 +45,7 @@ export async function everyTab({ t, page, origin, out }, made, told = {}) {
     await rest(page);
     if (tab === "kernels" && (await page.locator("tbody a").count())) tabs.push(new URL(await page.locator("tbody a").first().evaluate((link) => link.href)).pathname.split("/").slice(3).join("/"));
     await shoot(page, { path: `${out}/${made.id}-${tab.replace("/", "-")}-${page.viewportSize().width}.png`, fullPage: true });
-    const words = told[tab];
+    const words = texts[tab];
     if (words) await page.getByText(words).first().waitFor();
     await readable(t, page, `${made.app}, ${tab}`);
     t.check((await page.getByRole("alert").count()) === 0, `${made.app}, ${tab}: ${await page.getByRole("alert").allInnerTexts()}`);
@@ -78,8 +78,8 @@ export async function samplesOnly(world) {
   await everyTab(world, made, { kernels: "Samples by kernel" });
   await page.goto(`${origin}/sessions/${made.id}/insights`);
   await rest(page);
-  const told = await page.locator("main").innerText();
-  t.check(/GPU busy\s+(–|unknown)/.test(told) && !/GPU busy\s+0|Kernels\s+0\b/.test(told), `only samples: what is unknown is no 0: ${told.slice(0, 200)}`);
+  const mainText = await page.locator("main").innerText();
+  t.check(/GPU busy\s+(–|unknown)/.test(mainText) && !/GPU busy\s+0|Kernels\s+0\b/.test(mainText), `only samples: what is unknown is no 0: ${mainText.slice(0, 200)}`);
   const { samples } = await page.evaluate(async (id) => (await fetch(`/api/v1/sessions/${id}/profile`)).json(), made.id);
   const sums = new Map();
   for (const one of samples.kernels) sums.set(one.kernel, (sums.get(one.kernel) ?? 0) + one.samples);
@@ -255,9 +255,9 @@ const goTo = (page, path) =>
 /** Every answer is late: each page shows meanwhile that it loads, and then its content. */
 export async function everyWait({ t, page, origin }) {
   for (const path of PATHS) {
-    let letGo;
+    let openGate;
     let held = 0;
-    const gate = new Promise((resolve) => (letGo = resolve));
+    const gate = new Promise((resolve) => (openGate = resolve));
     const hold = async (route) => {
       held++;
       await gate;
@@ -267,12 +267,12 @@ export async function everyWait({ t, page, origin }) {
     await page.goto(origin + path);
     if (!ASK_NOTHING.includes(path)) {
       // The page is shown before it sends its first request: wait for both.
-      const told = () => page.evaluate(() => (document.querySelector("main .skeleton") ? document.body.innerText.trim().length + document.querySelectorAll("main .skeleton").length : 0));
+      const shown = () => page.evaluate(() => (document.querySelector("main .skeleton") ? document.body.innerText.trim().length + document.querySelectorAll("main .skeleton").length : 0));
       let stands = false;
-      for (const last = Date.now() + PATIENCE_MS; !stands && Date.now() < last; await page.waitForTimeout(50)) stands = held > 0 && (await told()) > 20;
+      for (const last = Date.now() + PATIENCE_MS; !stands && Date.now() < last; await page.waitForTimeout(50)) stands = held > 0 && (await shown()) > 20;
       t.check(stands, `slow, ${path}: nothing stands meanwhile (${held} questions)`);
     }
-    letGo();
+    openGate();
     await rest(page);
     await readable(t, page, `slow, ${path}`);
     t.check((await page.getByRole("alert").count()) === 0, `slow, ${path}: ${await page.getByRole("alert").allInnerTexts()}`);

@@ -56,8 +56,8 @@ async function deep({ page, server, check, picture, bin }, key) {
   for (const [order, kernel, figure] of [["-threads", "fused_dropout", /8\d %/], ["-needed", "scatter_add", /22 %/], ["conflicts", "transpose", /16\.\d/]]) {
     await page.goto(`${server.origin}/sessions/${id}/kernels?executed=${order}`);
     await first.waitFor();
-    const told = plain(await first.innerText());
-    check(told.includes(kernel) && figure.test(told), `instructions by ${order}: ${told}`);
+    const rowText = plain(await first.innerText());
+    check(rowText.includes(kernel) && figure.test(rowText), `instructions by ${order}: ${rowText}`);
   }
   check((await first.locator(".wrong").count()) === 1, "instructions: bank conflicts stand out");
   await page.getByRole("button", { name: "By kernel and scope" }).click();
@@ -88,8 +88,8 @@ async function sampled({ page, server, see, check, picture, bin }, key) {
   const table = page.getByRole("region", { name: "Samples by kernel" }).and(page.locator(".table"));
   const row = table.locator("tbody tr").filter({ hasText: "flash_backward_dq" });
   await row.waitFor();
-  const told = plain(await row.innerText());
-  check(/flash_backward_dq.* \d+(\.\d)? % ± 0\.\d .*long_scoreboard [67]\d %/.test(told), `samples by kernel: ${told}`);
+  const rowText = plain(await row.innerText());
+  check(/flash_backward_dq.* \d+(\.\d)? % ± 0\.\d .*long_scoreboard [67]\d %/.test(rowText), `samples by kernel: ${rowText}`);
   await row.getByRole("button", { name: /Lines/ }).click();
   const code = page.getByRole("region", { name: "Code" }).first();
   await code.waitFor();
