@@ -4,7 +4,7 @@
 // For each size of simulated session (10 million kernels, unless --kernels says otherwise) it measures the time to the first useful
 // paint of its pages, loaded by a browser with an empty cache, median and most of ROUNDS, with the processor time that browser and
 // server take until then (other work on the machine does not change it much); the timeline's frames while it moves for SECONDS; the
-// JS heap after that and a collection. Then the table of 5 000 kernels, scrolled by the wheel. Sessions and what the server makes
+// JS heap after that and a collection. Last it scrolls the table of 5 000 kernels by the wheel. Sessions and what the server makes
 // of them go to a folder of their own, which is kept and used again with --keep (100 million kernels: about 6 GB and minutes).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -25,7 +25,7 @@ mkdirSync(folder, { recursive: true });
 const hold = Number(values.seconds) * 1000;
 const FRAME_MS = 16.7; // 60 frames a second, the most that a headless browser shows: a median of 16 is impossible
 
-const rows = []; // rows of the table: what, measured, target
+const rows = []; // rows of the table: what, measured, target, met or missed
 const round = (value) => Math.round(value);
 const addRow = (what, measured, target, met) => rows.push([what, measured, target, met ? "met" : "missed"]);
 
