@@ -116,7 +116,7 @@ export function useMade<R extends RouteId, T>(id: R, parameters: Parameters<R> |
 
   const kept = about === null || state.about === about ? state.data : undefined;
   const data = kept ?? (parameters ? client.last<R, T>(id, parameters) : undefined);
-  // What an earlier login was refused is not shown while the present one asks.
+  // A refusal of an earlier login is not shown while the present login asks.
   return { data, problem: current && state.everything === everything ? state.problem : undefined, loading: !current, again };
 }
 

@@ -58,7 +58,7 @@ export const HOST: readonly Metric[] = [
   { name: "memory_waits", text: "memory_waits", colour: "--series-5", show: unit("%", 100, 1), top: 10000 },
 ];
 
-/** Not a sample: the sum of the program's own allocations. */
+/** Allocated memory is not a sample: it is the sum of the program's own allocations. */
 export const ALLOCATED: Metric = { name: "allocated", text: "allocated", colour: "--series-4", show: bytes, binary: true };
 
 const COUNTER_COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];

@@ -1,5 +1,5 @@
-// paths.ts - paths of scopes as the server writes them, "outer|inner": a bar within a name is written \|, a backslash \\. And
-// such paths short enough for a row: their end says what they are, their begin is what they share with others.
+// paths.ts - paths of scopes as the server writes them, "outer|inner": a bar within a name is written \|, a backslash \\. The
+// module also shortens such paths for a row: a path's end says what it is, and others share its beginning.
 const ROOM = 72; // letters: a row has some 90
 const FIRST = 36;
 const LAST = 32;

@@ -1,4 +1,4 @@
-// bookmarks.ts - every text about bookmarks that people read. Loaded with the timeline.
+// bookmarks.ts - every text about bookmarks that people read, loaded with the timeline.
 export const bookmarkText = {
   title: "Bookmarks",
   show: (count: string) => `Bookmarks ${count}`,

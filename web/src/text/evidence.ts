@@ -1,4 +1,4 @@
-// evidence.ts - names of the numbers that a finding rests on. Loaded with the source window.
+// evidence.ts - names of the numbers that a finding rests on, loaded with the source window.
 export const evidence = {
   yes: "yes",
   no: "no",

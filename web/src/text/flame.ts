@@ -1,4 +1,4 @@
-// flame.ts - every text of the flame graph and of the icicle of scopes. Loaded with both.
+// flame.ts - every text of the flame graph and of the icicle of scopes, loaded with both.
 export const flameText = {
   none: "No stacks",
   noneText: "The session has no stacks of waits or of launches. gpufl trace records the stacks of waits. With --stacks=launch it also records the stacks of launches, and this page shows the GPU's time by stack.",

@@ -20,7 +20,7 @@ export const fleet = {
   show: "Show",
   all: "All",
   columns: { gpu: "GPU", health: "State", util: "Utilisation", memory: "Memory", power: "Power", temperature: "Temperature", processes: "Processes", sessions: "Sessions", reasons: "Why clocks are low", seen: "Last contact" },
-  /** In the words of those vendors whose GPUs are shown. */
+  /** The clock in the words of those vendors whose GPUs are shown. */
   clockOf: (vendors: readonly string[]) => (!vendors.includes("amd") ? "SM clock" : vendors.every((vendor) => vendor === "amd") ? "Shader clock" : "SM or shader clock"),
   host: { cpu: "CPU", memory: "Memory", seen: "last contact", gpus: "GPUs", forget: "Forget", forgetTitle: (name: string) => `Forget the host ${name}?`, forgetText: "Its GPUs are forgotten with it; sessions stay. The host returns with its next contact." },
   hostPage: {

@@ -1,4 +1,4 @@
-// timeline.ts - every text of the timeline that people read. Loaded with the timeline.
+// timeline.ts - every text of the timeline that people read, loaded with the timeline.
 export const timelineText = {
   title: "Timeline",
   canvas: "Timeline of the session. Arrow keys or A and D move, W and S zoom, comma and full stop go from event to event, square brackets from lane to lane.",

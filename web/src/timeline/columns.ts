@@ -30,7 +30,8 @@ export class Columns {
   colour = new Uint8Array(0);
   private best = new Float32Array(0); // the part of the column's colour
   private any = false; // whether any column has something
-  // Of columns that are covered in part: how many lines they have, which they are, and which they are by their lines.
+  // The next arrays describe columns that are covered in part: the number of lines of each, the columns, the columns by
+  // their lines, and where the columns with each number of lines begin.
   private high = new Uint8Array(0);
   private parts = new Uint32Array(0);
   private ended = new Uint32Array(0);

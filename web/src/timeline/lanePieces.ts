@@ -57,7 +57,7 @@ export class LanePieces {
   }
 
   /** The wanted pieces in the order of asking: the coarsest of all, the strip, the view, and the
-   * parts next to the view. Of ranks, which are many, only the pieces of the view. */
+   * parts next to the view. There are many ranks, so that only the pieces of their view are wanted. */
   wants(lanes: readonly number[]): { first: Want[]; late: Want[] } {
     const blocks = [...new Set(lanes.flatMap((lane) => this.blocks[this.spots[lane]?.block ?? -1] ?? []))];
     const first: Want[] = [];

@@ -45,7 +45,7 @@ export function listOf(numbers: readonly string[]): string {
   return runs.map(([first, last]) => (first === last ? String(first) : `${first}*${last - first + 1n}`)).join();
 }
 
-/** What is added to the lane's own times to get times on the shown clock. */
+/** The ns to add to the lane's own times for times on the shown clock. */
 export const offsetOf = (lane: Lane): number => lane.rank?.offset ?? 0;
 
 /** The number of a lane, like lane_make of src/wire/tile.h. */

@@ -118,7 +118,7 @@ export class Painter {
     return drawn;
   }
 
-  /** Room for lanes of that width: in the strip for that many lines. */
+  /** Makes room for lanes of that width, and in the strip for that many lines. */
   private room(wide: number, lines: number): void {
     if (this.image?.width !== wide) {
       this.image = new ImageData(wide, AT_ONCE * BARS);
@@ -129,7 +129,7 @@ export class Painter {
     this.strip.height = lines + AT_ONCE * BARS;
   }
 
-  /** The lines that are held become the strip's last ones before `end`; as many are held then: none. */
+  /** Writes the held lines into the strip, so that they end before `end`. Returns how many lines are held then: 0. */
   private flush(end: number, held: number): number {
     if (held > 0) this.stripTo.putImageData(this.image!, 0, end - held, 0, 0, this.image!.width, held);
     return 0;

@@ -18,7 +18,7 @@ export class Letters {
 
   constructor(readonly font: string) {}
 
-  /** The canvas has the font. */
+  /** The width of a text on the canvas, which has this font already. */
   wide(to: CanvasRenderingContext2D, name: string): number {
     let wide = this.widths.get(name);
     if (wide === undefined) {

@@ -1,4 +1,4 @@
-// Name.tsx - a name as people tell it apart: the short text, with what was searched for marked. The whole name
+// Name.tsx - a name as people recognise it: the short text, with what was searched for marked. The whole name
 // is in the tooltip, and on the clipboard when the name is copied.
 import { Fragment, useContext } from "react";
 import { en } from "../text/en";

@@ -23,7 +23,7 @@ declare module "@tanstack/react-table" {
   }
 }
 
-/** The part of a column that is in view where all of it is, but for what rounding takes. */
+/** The part of a column in view from which on all of it counts as in view, because of rounding. */
 const WHOLE = 0.97;
 
 /** Rows that a printed table has at most. */
@@ -86,8 +86,8 @@ function useRows(count: number, page: () => number, reveal: (index: number) => v
   return { at, body, onFocus, onKeyDown };
 }
 
-/** True while columns are out of view to the right. The browser says so of the last head by itself: to ask for the places of
- * a table at each turn of the wheel would make it lay the table out in the middle of a frame. */
+/** True while columns are out of view to the right. An observer of the last head reports this: asking for the places of a
+ * table at each turn of the wheel would make the browser lay the table out in the middle of a frame. */
 function useMore(box: RefObject<HTMLDivElement | null>, columns: unknown): boolean {
   const [more, setMore] = useState(false);
   useEffect(() => {
@@ -263,7 +263,7 @@ const classOf = (meta: { right?: boolean; lead?: boolean; stays?: boolean } | un
 /** Widths are for letters of the usual size, and grow with them (tokens.css). */
 export const grown = (track: string): string => track.replace(/(\d+)px/g, (_, px: string) => `${Number(px) / 16}rem`);
 
-/** How much wider grown widths are than they say. */
+/** How many times wider a grown width is than its px in the design. */
 const scale = (): number => (parseFloat(getComputedStyle(document.documentElement).fontSize) || 16) / 16;
 
 const FEWEST = 3; // columns in view: a phone has no room for a wider one

@@ -1,7 +1,7 @@
 // current.ts - scrolls a bar of links that is wider than a phone to the current link.
 import { useEffect, useRef, type RefObject } from "react";
 
-/** For the bar; `shown` changes with the current link. */
+/** The reference that the bar takes; `shown` changes with the current link. */
 export function useCurrent(shown: unknown): RefObject<HTMLElement | null> {
   const bar = useRef<HTMLElement>(null);
   useEffect(() => {

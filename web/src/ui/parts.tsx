@@ -41,8 +41,8 @@ export function Stats({ items }: { items: Stat[] }) {
   );
 }
 
-/** A part of one as a bar; the number stands beside it, so that it is hidden from readers. */
-/** One element, for a long table has hundreds of bars: the part is a property that the style sheet draws. */
+/** A part of one as a bar. Screen readers skip the bar, because the number is next to it. The bar is one element, because a
+ * long table has hundreds of bars: the part is a property that the style sheet draws. */
 export function Meter({ part, warm }: { part: number | null; warm?: boolean }) {
   const width = Math.max(0, Math.min(1, part ?? 0)) * 100;
   return <span className={warm ? "meter warm" : "meter"} style={{ "--part": `${width}%` } as CSSProperties} aria-hidden="true" />;
@@ -144,7 +144,7 @@ interface SearchProps {
 /** Room for a hint, with the field's edges: letters are a bit wider than half as high. */
 export const roomFor = (hint: string): string => `min(100%, ${(hint.length * 0.53 + 2.5).toFixed(2)}rem)`;
 
-/** A search field that tells what was typed after a pause, and at once with Enter; "/" goes to it. */
+/** A search field that reports what was typed after a pause, and at once with Enter; "/" goes to it. */
 export function Search({ label, hint, value, onChange, onEnter }: SearchProps) {
   const [text, setText] = useState(value);
   const reported = useRef(value);

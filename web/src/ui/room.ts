@@ -1,9 +1,9 @@
-// room.ts - how many letters of a name the rows of a table show: a name that is cut to be told apart from others
-// (pages/kernels/apart.ts) stands whole where there is room for it.
+// room.ts - how many letters of a name the rows of a table show: a name that is cut to differ from others
+// (pages/kernels/apart.ts) is shown whole where there is room for it.
 import { createContext, useEffect, useState, type RefObject } from "react";
 import { grown, token } from "./theme";
 
-/** Of the table around; 0: as few as any table shows. */
+/** Letters that a row of the table around a name shows; 0: as few as any table shows. */
 export const Room = createContext(0);
 
 const LINES = 2; // of a row

@@ -69,9 +69,9 @@ function subscribeSize(listener: () => void): () => void {
 /** The letters of a plot's axes. */
 export const axisFont = (): string => `${grown(12)}px ${token("--font")}`;
 
-export const AXIS_GAP = 7; // px below a plot: the first text there does not touch the lowest one beside the plot
+export const AXIS_GAP = 7; // px below a plot: the first text there does not touch the lowest text to the left of the plot
 const LETTER = 7.5; // px of a wide letter of an axis, before the letters grow
-const FEWEST = 6; // letters: "100 ms" stands between 0 and 1.00 s
+const FEWEST = 6; // letters: "100 ms" is a text between 0 and 1.00 s
 const GAP = 12; // px between two texts
 
 /** px from a mark of an axis along the page to the next, so that no text of the axis touches another. */

@@ -34,7 +34,7 @@ export const seenText = (seen: string | null, nowMs: number): string => {
 export const watts = (mw: number | null): string => (mw === null ? UNKNOWN : `${Math.round(mw / 1000)} W`);
 export const celsius = (value: number | null): string => (value === null ? UNKNOWN : `${value} °C`);
 export const megahertz = (value: number | null): string => (value === null ? UNKNOWN : `${value} MHz`);
-/** Why its clocks are low, in its vendor's words. */
+/** Why a GPU's clocks are low, in the words of its vendor. */
 export const reasonsOf = (gpu: Pick<Gpu, "sample" | "vendor">): string => gpu.sample.throttle_reasons.filter((reason) => reason !== "idle").map((reason) => wordsOf(gpu.vendor).reasons[reason] ?? text.reasons[reason] ?? reason).join(", ");
 
 /** short: the beginning of the UUID that distinguishes the GPUs of the page. */

@@ -39,8 +39,8 @@ export const boundOf = (finding: { kernel: string; gives_back: number | null }, 
 const SHOWN = 5; // findings; the others are folded
 const LITTLE = 0.01; // of the time
 
-/** How many findings stand open: what follows the last one that is worth a look is folded. Of low severity with less than a
- * hundredth of the time to win, a finding is not; one whose bound is unknown is. */
+/** How many findings are open; those after the last one that is worth a look are folded. A finding of low severity is not
+ * worth a look if a fix saves less than a hundredth of the time; a finding with an unknown bound is. */
 export function shownOf(rows: readonly { severity: number | null; share: number | null }[]): number {
   const last = rows.map(({ severity, share }) => severity !== 0 || share === null || share >= LITTLE).lastIndexOf(true);
   return Math.min(SHOWN, last < 0 ? rows.length : last + 1);

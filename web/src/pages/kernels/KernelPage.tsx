@@ -68,7 +68,8 @@ export function KernelPage({ session, name }: { session: string; name: number })
   const asked = useApi("kernels", Number.isInteger(name) ? { session, name, limit: 1 } : null);
   const own = useMemo(() => (asked.data ? kernelsOf(asked.data)[0] : listedKernel(client.last("kernels", { session, limit: LISTED }), name)), [asked.data, session, name]);
   const passes = usePasses(session);
-  // Of several passes, the pass that records times alone has the times. Its name ids are its own.
+  // If the command ran in several passes, the pass that records times alone has the times. Each pass
+  // has name ids of its own.
   const other = passes.times && passes.times.id !== session ? passes.times.id : null;
   const there = useApi("kernels", other && own ? { session: other, pattern: beginOf(own.mangled), limit: LISTED } : null);
   const timed = useMemo(() => (there.data && own ? kernelsOf(there.data).find((k) => k.mangled === own.mangled) : undefined), [there.data, own]);

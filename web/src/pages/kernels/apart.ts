@@ -10,7 +10,7 @@ interface Short {
 const HEAD = 10; // letters of the beginning of a name that is cut before the place where it differs
 const AROUND = 6; // letters before that place, and after it if names differ again later
 
-/** For names whose ends are alike, too: the beginning, and the letters from the first
+/** Names whose ends are alike, too, get their beginning and the letters from the first
  * difference. whole: the names before they were cut. head: the beginning that distinguishes
  * them from others. */
 function partAlike<T extends Short>(kernels: readonly T[], whole: ReadonlyMap<T, string>, head: (text: string) => string): void {

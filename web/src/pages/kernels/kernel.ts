@@ -9,7 +9,7 @@ import type { Reported } from "./report";
 export interface Kernel extends Named {
   mangled: string;
   short: string; // for narrow places
-  uncut?: string | undefined; // before it was cut to be told apart from others
+  uncut?: string | undefined; // `short` before it was cut to differ from others
   limiter: string;
   reason: string; // the reason that most of its waiting warps have
 }

@@ -87,7 +87,7 @@ export interface Executed {
   name: string;
   short: string;
   uncut?: string | undefined;
-  symbol: string; // "": of a report that does not tell
+  symbol: string; // "": the report does not name it
   scope: string; // "": all of them
   executed: number | null;
   threads: number | null; // part of a warp's threads that work; 0 to 1

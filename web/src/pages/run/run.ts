@@ -18,8 +18,8 @@ export function giftsOf(engine: string): Gift[] {
   return /Trace/.test(engine) ? ["times"] : [];
 }
 
-/** The same process in each pass: the process with this position in the order of the pass. One
- * session a pass. */
+/** The session's process in each pass: the process with the session's position in the order of
+ * the pass. One session a pass. */
 export function passesOf(rows: readonly RowSession[], session: string): RowSession[] {
   const ordered = inOrder(rows);
   const mine = ordered.find((row) => row.id === session);

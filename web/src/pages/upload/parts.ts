@@ -76,7 +76,7 @@ const HEAD_BYTES = 64 << 10;
 
 const unpacked = (file: Blob): ReadableStream<Uint8Array> => (file.stream() as ReadableStream<Uint8Array>).pipeThrough(new DecompressionStream("gzip") as unknown as ReadableWritablePair<Uint8Array, Uint8Array>);
 
-/** The beginning of a part as text, of a damaged part as far as it can be read. */
+/** The beginning of a part as text. A damaged part is read as far as possible. */
 export async function beginning(file: Blob, packed: boolean): Promise<string> {
   if (!packed) return file.slice(0, HEAD_BYTES).text();
   const reader = unpacked(file).getReader();
@@ -89,7 +89,7 @@ export async function beginning(file: Blob, packed: boolean): Promise<string> {
       text += decoder.decode(piece.value, { stream: true });
     }
   } catch {
-    /* The text before the damage is there. */
+    /* The text before the damage is kept. */
   }
   await reader.cancel().catch(() => undefined);
   return text;
