@@ -29,9 +29,9 @@ describe("a configuration", () => {
       { name: "windows", value: "true" },
       { name: "app_name", value: 'a "b"' },
       { name: "flush_interval_ms", value: " 0050 " },
-      { name: "never_heard_of", value: "7" },
+      { name: "not_an_option", value: "7" },
     ];
-    expect(bodyOf(settings)).toBe('{"log_rotate_bytes":9007199254740993,"windows":true,"app_name":"a \\"b\\"","flush_interval_ms":50,"never_heard_of":"7"}');
+    expect(bodyOf(settings)).toBe('{"log_rotate_bytes":9007199254740993,"windows":true,"app_name":"a \\"b\\"","flush_interval_ms":50,"not_an_option":"7"}');
     expect(bodyOf([])).toBe("{}");
   });
   it("is read with care", () => {
@@ -51,7 +51,7 @@ describe("a configuration", () => {
 });
 
 describe("versions", () => {
-  it("tell what changed", () => {
+  it("show what changed", () => {
     expect(differences([{ name: "a", value: "1" }, { name: "b", value: "2" }, { name: "c", value: "3" }], [{ name: "a", value: "1" }, { name: "c", value: "4" }, { name: "d", value: "5" }])).toEqual([
       { name: "b", before: "2", after: null },
       { name: "c", before: "3", after: "4" },
@@ -71,7 +71,7 @@ describe("versions", () => {
 
 describe("hosts", () => {
   const session = (host: string, label: unknown) => ({ host, labels: label === null ? {} : { config: label } }) as unknown as RowSession;
-  it("a session's label tells what it took", () => {
+  it("a session's label says what it took", () => {
     expect(configOf(session("a", "prod-1.x, version 12"))).toEqual({ name: "prod-1.x", version: 12 });
     for (const odd of ["prod", "prod, version x", "a b, version 1", 7, null]) expect(configOf(session("a", odd))).toBeNull();
     expect(configOf({ labels: null } as unknown as RowSession)).toBeNull();
@@ -97,7 +97,7 @@ describe("a capture", () => {
     expect(["5", "0.1", "0,5", "600", " 2.25 "].map(durationOf)).toEqual([5e9, 1e8, 5e8, 6e11, 2.25e9]);
     expect(["0.05", "601", "", "-1", "1e2", "five", "1.2.3"].map(durationOf)).toEqual(Array(7).fill(null));
   });
-  it("is asked of an agent that takes requests and was heard of", () => {
+  it("is asked of an agent that takes requests and has been in contact lately", () => {
     const now = 1_000_000;
     const ns = (ms: number) => String(BigInt(ms) * 1_000_000n);
     expect(readiness([agent("a", true, ns(now - 59_000))], "a", now)).toEqual({ ready: true });

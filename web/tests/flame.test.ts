@@ -90,7 +90,7 @@ describe("rectangles", () => {
 
 describe("scopes", () => {
   const part = (id: number, parent: number, value: number | null) => ({ id, parent, name: `s${id}`, value });
-  it("nodes stand in the order of the parts, behind the root", () => expect(treeOfParts([part(7, 0, 4), part(3, 7, 1)], "all").map((node) => node.name)).toEqual(["all", "s7", "s3"]));
+  it("nodes are in the order of the parts, after the root", () => expect(treeOfParts([part(7, 0, 4), part(3, 7, 1)], "all").map((node) => node.name)).toEqual(["all", "s7", "s3"]));
   it("children that overlap in time make their parent as wide as they are; unknown is nothing", () => {
     const scopes = treeOfParts([part(1, 0, 10), part(2, 1, 8), part(3, 1, 8), part(4, 99, null)], "all");
     expect(scopes.map((node) => [node.total, node.self])).toEqual([[16, 0], [16, 0], [8, 8], [8, 8], [0, 0]]);

@@ -98,7 +98,7 @@ describe("beside the times", () => {
 });
 
 describe("words of the GPU's vendor", () => {
-  it("the session's GPUs tell it; what is odd or not told is unknown", () => {
+  it("the session's GPUs name the vendor; what is odd or missing is unknown", () => {
     expect(vendorOf({ gpus: [{ uuid: "a", name: "H" }, { uuid: "b", name: "MI210", vendor: "amd" }] })).toBe("amd");
     for (const gpus of [[], [{ uuid: "a", name: "AMD" }], null, "amd", [7]]) expect(vendorOf({ gpus })).toBe("");
     expect(vendorOf(undefined)).toBe("");

@@ -45,7 +45,7 @@ describe("keys and links", () => {
     expect(lines.at(-1)).toContain("--server http://h:1");
     expect(readWith("http://h:1", "gpfl_k")).toContain("http://h:1/api/v1/");
   });
-  it("a token stands behind #, and comes back", () => expect(hashToken(new URL(tokenLink("http://h:1", "share", "gpfs_a+b/c=")).hash)).toBe("gpfs_a+b/c="));
+  it("a token is after #, and comes back", () => expect(hashToken(new URL(tokenLink("http://h:1", "share", "gpfs_a+b/c=")).hash)).toBe("gpfs_a+b/c="));
   it("scopes and ends", () => {
     expect(scopesOf(5)).toEqual(["ingest", "admin"]);
     expect(endAfter(0, 5)).toBe("0");
@@ -193,7 +193,7 @@ describe("the fleet", () => {
     expect(meanUtil([gpuOf(row({}), now)])).toBeNull();
     expect(meanUtil([gpuOf(row({ gpu_util: 50 }), now), gpuOf(row({}), now)])).toBe(0.5);
   });
-  it("as much of a UUID as tells its GPU from all others, the whole one where another begins with it", () => {
+  it("as much of a UUID as distinguishes its GPU from all others, the whole one where another begins with it", () => {
     const uuids = ["GPU-aaaaaaaa-1111", "GPU-aaaaaaaa-1222", "GPU-bbbbbbbb-2222", "GPU-cccccccc", "GPU-cccccccc-3", "x"];
     expect(uuids.map(shortUuids(uuids.map((uuid) => ({ uuid }))))).toEqual(["GPU-aaaaaaaa-11", "GPU-aaaaaaaa-12", "GPU-bbbbbbbb", "GPU-cccccccc", "GPU-cccccccc-", "x"]);
   });

@@ -46,7 +46,7 @@ describe("what is asked for", () => {
     expect(lodForMarks(3600e9, 1000, 1e-5, 36_000_000).raw).toBe(false); // 10 000 a second for an hour
     expect(lodForMarks(2e9, 1000, 1e-5, 36_000_000).raw).toBe(true);
   });
-  it("a block of marks is told apart from one of events", () => {
+  it("a block of marks is distinguished from one of events", () => {
     const [marks] = blocksOf([lane(KIND.mark, 7, 5), lane(KIND.mark, 8, 6)]);
     const [kernels] = blocksOf([lane(KIND.kernel, 7, 11)]);
     expect([marks!.marks, kernels!.marks]).toEqual([11, null]);

@@ -92,7 +92,7 @@ describe("hardware counters", () => {
     const shown = (name: string, value: number) => counterMetric({ device: 1, id: 1, name }).show(value);
     expect([shown("sm__throughput.avg.pct_of_peak_sustained_elapsed", 42.123), shown("dram__bytes.sum", 2048), shown("dram__bytes.sum.per_second", 2048), shown("sm__warps_active.avg", 0.125), shown("sm__inst.sum", 2_500_000)]).toEqual(["42.1 %", "2.00 KiB", "2.00 KiB/s", "0.125", "2.50 M"]);
   });
-  it("columns become counters; without an id it is none", () =>
+  it("columns become counters; a row without an id is left out", () =>
     expect(countersOf({ rows: 2, names: ["c"], data: { device: [1, null], counter: [9, 3], name: [0, 0] } })).toEqual([{ device: 1, id: 9, name: "c" }]));
 });
 

@@ -91,5 +91,5 @@ describe("the longest gap", () => {
 describe("parts packed with zstd", () => {
   const file = new File(["x"], "x");
   const of = (...paths: string[]) => leftOutOf(paths.map((path) => ({ file, path })));
-  it("are told, but not where another file has the same", () => expect(of("a/device.1.log.zst", "a/device.2.log.zst", "a/device.2.log.gz", "a/scope.log.zst", "a/scope.log", "a/notes.zst")).toEqual(["a/device.1.log.zst"]));
+  it("are named, but not where another file has the same", () => expect(of("a/device.1.log.zst", "a/device.2.log.zst", "a/device.2.log.gz", "a/scope.log.zst", "a/scope.log", "a/notes.zst")).toEqual(["a/device.1.log.zst"]));
 });

@@ -56,7 +56,7 @@ describe("counted instructions", () => {
     expect(instructionsOfKernel(part, "_f")).toEqual({ name: "f", short: "f!", symbol: "_f", scope: "", executed: 40, threads: 0.25, needed: null, conflicts: null });
     expect(instructionsOfKernel(part, "_g")).toBeUndefined();
   });
-  it("loads and stores may be told apart; none is not known", () => {
+  it("loads and stores may be counted separately; 0 needed sectors are unknown", () => {
     expect(of(row("f", { [`${M}sectors_mem_global`]: 80, [`${M}sectors_mem_global_op_ld_ideal`]: 10, [`${M}sectors_mem_global_op_st_ideal`]: 30 }))[0]!.needed).toBe(0.5);
     expect(of(row("f", { [`${M}sectors_mem_global`]: 80, [`${M}sectors_mem_global_ideal`]: 0 }))[0]!.needed).toBeNull();
   });

@@ -18,7 +18,7 @@ const rank = (id: string, offset: number, length = 1e9): Rank => ({ session: ses
 const RANKS = [rank("a", -500), rank("b", 0), rank("c", 2e9)];
 
 describe("lanes of ranks", () => {
-  it("are those of GPU work, told apart by the rank, and asked for by the server's number", () => {
+  it("are those of GPU work, distinguished by the rank, and asked for by the server's number", () => {
     const lanes = RANKS.flatMap((one, n) => lanesOfRank(one, n, answer(100, 900)));
     expect(lanes.map(({ id, rank: of }) => [id, of!.session, of!.offset])).toEqual([[`${KERNEL}@0`, "a", -500], [`${KERNEL}@1`, "b", 0], [`${KERNEL}@2`, "c", 2e9]]);
     const scene = { view: { from: -500, to: 3e9 }, bounds: { from: -500, to: 3e9 }, lanes } as unknown as Scene;

@@ -28,7 +28,7 @@ const counted = part([at(0, { [SASS]: 40 }), at(16, { [SASS]: 41 })], { instruct
 const ranged = part([], { counters: [{ kernel_symbol: "k", metric: "m", mean: 1, values: 1 }] });
 
 describe("numbers of several passes", () => {
-  it("stand beside each other, and are never added up", () => {
+  it("stay separate, and are never added up", () => {
     const all = together([sampled, counted, ranged]);
     const items = codeOf(all, "k")!.flatMap((line) => line.items);
     expect(items.map(({ offset, samples, reason, executed }) => [offset, samples, reason, executed])).toEqual([[0, 7, "wait", 40], [16, 0, "", 41]]);
@@ -42,7 +42,7 @@ describe("numbers of several passes", () => {
     expect(codeOf(together([sampled, other]), "k")!.flatMap((line) => line.items.map((item) => item.executed))).toEqual([null, null]);
   });
   it("two passes that both sampled keep the first one's samples", () => expect(codeOf(together([sampled, sampled]), "k")!.flatMap((line) => line.items.map((item) => item.samples))).toEqual([7, 0]));
-  it("a part that is none is nothing", () => {
+  it("a part that is invalid is skipped", () => {
     expect(codeOf(together([null, "x", { code: 3 }, sampled]), "k")).toHaveLength(1);
     expect(together([])).toBeUndefined();
   });

@@ -105,7 +105,7 @@ describe("the view", () => {
     expect(panned(view, 10).from - view.from).toBe(10);
     expect(around(1000, 90)).toEqual({ from: 910, to: 1180 });
   });
-  it("single ns can be told apart 100 days in", () => {
+  it("single ns are distinguishable 100 days in", () => {
     const at = 100 * 86_400e9 + 1;
     const view = bounded(zoomed({ from: 0, to: at + 1e9 }, at, 1e-30), { from: 0, to: at + 1e9 });
     const px = (time: number) => ((time - view.from) / (view.to - view.from)) * 1000;
@@ -230,7 +230,7 @@ describe("columns", () => {
     columns.pixels(px, 0, 10, Uint32Array.from({ length: 10 }, (_, i) => 100 + i));
     expect([...px]).toEqual([0, 0, 0, 0, 106, 106, 106, 106, 106, 106]);
   });
-  it("a lane has as many lines as tell its columns apart: none, one or all", () => {
+  it("a lane has as many lines as distinguish its columns: none, one or all", () => {
     const colours = Uint32Array.from({ length: 10 }, (_, i) => 100 + i);
     const lines = (parts: number[]): [number, number[][]] => {
       const columns = new Columns();
@@ -428,7 +428,7 @@ describe("the cache of pieces", () => {
     s.arrive("a");
     expect(s.pieces.fresh("a")).toBe(true);
   });
-  it("tries again a few times, says what is wrong, and starts over when told to", () => {
+  it("tries again a few times, says what is wrong, and starts over when asked to", () => {
     const s = scripted();
     s.pieces.want([s.want("a")]);
     for (let times = 0; times < 4; times++) {
@@ -490,7 +490,7 @@ describe("what the host did", () => {
     expect(stacksOfWaits([{ lane: "1", start: 0, duration: 10, stack: 1 }], lines, { from: 0, to: 10 }, "?")).toEqual([{ frames: ["outer.py:1 main()", "inner.py:2 step()", "inlined()"], ns: 10 }]);
   });
 
-  it("a document that is none, or broken, gives no lines and no lanes", () => {
+  it("a document that is invalid, or broken, gives no lines and no lanes", () => {
     for (const document of [null, undefined, 7, {}, { gaps: { start: ["x"] }, places: 3, nodes: { parent: [5], place: [9], frame: [1e9] }, stacks: [0, 0] }, { ...DOCUMENT, nodes: { parent: [0, 2, 1], place: [], frame: [] } }]) {
       const lines = new Lines(document);
       expect(lines.line(1)).toBe(null);
@@ -506,7 +506,7 @@ describe("what the host did", () => {
     expect(spots).toEqual([{ block: 0, at: 0 }, { block: 1, at: 0 }, { block: -1, at: 0 }, { block: 0, at: 1 }]);
   });
 
-  it("a launch configuration is told in words; what is unknown is not", () => {
+  it("a launch configuration is given in words; what is unknown is left out", () => {
     const none = { config: 1, grid_x: null, grid_y: null, grid_z: null, block_x: 128, block_y: null, block_z: 1, registers: 32, shared_static: 1024, shared_dynamic: null, local: 0, warps: 32, max_warps: 64 };
     expect(factsOfConfig(none, wordsOf("")).map(([, value]) => value)).toEqual(["128 × 1 × 1", "32", "1.00 KiB", "50 % (32 of 64 warps)"]);
     expect(factsOfConfig({ ...none, local: 16 }, wordsOf("amd"))).toEqual([
@@ -553,7 +553,7 @@ describe("metrics of a short view", () => {
 
 describe("rows of a range as CSV", () => {
   const row = (full: string): RangeRow => ({ key: full, name: "x", full, page: null, calls: 2, total: 10, longest: null });
-  it("have a head, whole names, and nothing for what is not told", () => expect(csvOf([row("a"), { ...row("b"), calls: 0, longest: 7 }])).toBe("name,calls,total_ns,mean_ns,longest_ns\na,2,10,5,\nb,0,10,,7\n"));
+  it("have a head, whole names, and nothing for what is not reported", () => expect(csvOf([row("a"), { ...row("b"), calls: 0, longest: 7 }])).toBe("name,calls,total_ns,mean_ns,longest_ns\na,2,10,5,\nb,0,10,,7\n"));
   it("keep quotes and commas within a cell", () => expect(csvOf([row('f<"a", 2>')]).split("\n")[1]).toBe('"f<""a"", 2>",2,10,5,'));
   it("are no formulas", () => expect(["=1+1", "+1", "-1", "@x", "\t=1", '=a,"b"'].map((name) => csvOf([row(name)]).split("\n")[1])).toEqual(["'=1+1,2,10,5,", "'+1,2,10,5,", "'-1,2,10,5,", "'@x,2,10,5,", "'\t=1,2,10,5,", `"'=a,""b""",2,10,5,`]));
 });

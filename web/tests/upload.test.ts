@@ -142,7 +142,7 @@ describe("sending", () => {
     const [session] = await sessionsIn([found("s1/device.log", second)]);
     await expect(sendSession(session!, makeServer().remote, true, () => undefined, new AbortController().signal)).rejects.toThrow("gap");
   });
-  it("stops where it is told to", async () => {
+  it("stops where it is asked to", async () => {
     const stop = new AbortController();
     stop.abort();
     const server = makeServer();

@@ -82,7 +82,7 @@ async function ofWhole(page, session, wanted) {
   await page.goto(`${origin}/sessions/${session}/insights`);
   await page.locator(".finding").first().waitFor();
   const { time } = await ask(page, `sessions/${session}/insights`);
-  check(time.share_of === wanted, `what shares are of: ${time.share_of}`);
+  check(time.share_of === wanted, `the share base: ${time.share_of}`);
   const [notes, shares] = [await page.locator(".time-of").allInnerTexts(), (await page.locator(".finding .gain .number").allTextContents()).map((one) => one.trim())];
   const plain = wanted === "run" ? [] : [/^The bar is the steady part, \d[^,]*s\. The bar leaves out the start-up, \d[^,]*s, and \d[^,]*s after the last work\.$/];
   check(notes.length === plain.length && plain.every((of, at) => of.test(notes[at])), `what the bar is of: ${notes}`);
@@ -139,7 +139,7 @@ async function unknown(page, session) {
   const plain = (text) => text.replace(/\s/g, "");
   check(wanted.length > 1 && cards.map(plain).join() === wanted.map(plain).join(), `unknown: cards ${cards}, not in the report's order ${wanted}`);
   const mainText = await page.locator("main").innerText();
-  check(!/GPU busy\s+0\.0 %|Kernels\s+0\b/.test(mainText), "unknown: the header tells no 0");
+  check(!/GPU busy\s+0\.0 %|Kernels\s+0\b/.test(mainText), "unknown: the header shows no 0");
   const kernel = page.locator(".finding").filter({ has: page.getByRole("link", { name: "Among the kernels" }) }).first();
   check((await kernel.locator(".gain").innerText()).includes("unknown"), `unknown: what it could give back: ${await kernel.locator(".gain").innerText()}`);
   check((await kernel.getByRole("link", { name: "On the timeline" }).count()) === 0, "unknown: no link to launches that are not recorded");
@@ -245,7 +245,7 @@ async function view(folder, then) {
   try {
     const link = await new Promise((resolve, reject) => {
       child.stdout.once("data", (text) => resolve(String(text).trim()));
-      void gone.then((code) => reject(new Error(`gpufl view ended with ${code} before it told its address`)));
+      void gone.then((code) => reject(new Error(`gpufl view ended with ${code} before it printed its address`)));
     });
     const own = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
     const page = await visitor(own);

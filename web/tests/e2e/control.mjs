@@ -1,6 +1,6 @@
 // control.mjs - configurations of hosts and captures on demand, with a real agent and a program over the fake driver:
-// the program takes the options written on the page, and records after a click on "Record now". Then the
-// page of a host that gpufl-monitor watches.
+// the program takes the options written on the page, and records after a click on "Record now". The
+// test ends with the page of a host that gpufl-monitor watches.
 //   node tests/e2e/control.mjs BIN OUT
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -217,7 +217,7 @@ async function record(page) {
   await page.goto(`${origin}/hosts/nowhere`);
   await page.getByRole("button", { name: "Record now" }).click();
   await dialog.getByText("No agent of nowhere takes requests").waitFor();
-  check(await dialog.getByRole("button", { name: "Record", exact: true }).isDisabled(), "record: nobody is asked where nobody hears it");
+  check(await dialog.getByRole("button", { name: "Record", exact: true }).isDisabled(), "record: without an agent there is nobody to ask");
 }
 
 /** A viewer sees all of it and changes nothing. */

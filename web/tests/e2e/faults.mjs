@@ -334,7 +334,7 @@ async function fleet(page) {
   await open(page, "/?view=table");
   await t.legible(page, "fleet, table");
   const ids = await page.locator("main .table tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector(".mono"), row.querySelector("td")]).map(([id, cell]) => [id.innerText, id.getBoundingClientRect().right <= cell.getBoundingClientRect().right]));
-  check(SHORT.every((wanted) => ids.filter(([id, seen]) => id === wanted && seen).length === 1), `fleet: GPUs of the table are told apart: ${JSON.stringify(ids)}`);
+  check(SHORT.every((wanted) => ids.filter(([id, seen]) => id === wanted && seen).length === 1), `fleet: GPUs of the table are distinguishable: ${JSON.stringify(ids)}`);
   await open(page, "/hosts/twin?from=2024-12-20&to=2025-01-05");
   const figure = await page.locator(".days-figure").innerText();
   check(["2024-12-20", "2025-01-05", "GPU hours held", "GPU was busy", " h"].every((words) => figure.includes(words)), `host: the bars' axes and legend: ${figure.replaceAll("\n", " ")}`);

@@ -18,7 +18,7 @@ export async function flameViews({ page, session, origin, see, picture, check })
   await box.focus();
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
-  check((await page.locator(".icicle [aria-live]").innerText()).length > 5, "flame: the frame is told to screen readers");
+  check((await page.locator(".icicle [aria-live]").innerText()).length > 5, "flame: the frame is announced to screen readers");
   await page.keyboard.press("Enter");
   await inQuery(page, "zoom");
   await picture(page, "flame-zoomed");

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { chromium } from "playwright-core";
 
-// The first one is Chromium without windows: the same engine, with a quarter less work.
+// SHELL is Chromium without windows: the same engine, with a quarter less work.
 const SHELL = "/usr/bin/chromium-headless-shell"; // moves the mouse when it starts
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -210,7 +210,7 @@ export function makeHarness(out) {
         }
         return table.getBoundingClientRect().right > innerWidth + 1;
       });
-      // Of a long table's columns the last one in view is there as a whole, where three have room.
+      // The last column in view of a wide table is there as a whole, if three columns have room.
       const halved = [...document.querySelectorAll("main .table-frame > .table")].filter((box) => {
         const { left, right } = box.getBoundingClientRect();
         const heads = [...box.querySelectorAll("thead th")].map((head) => head.getBoundingClientRect());

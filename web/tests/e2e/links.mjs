@@ -270,7 +270,7 @@ async function atOnce(page) {
     engine.go(engine.scene.bounds);
     return [were, isWhole()];
   });
-  check(!before && after, `timeline: the goal of a command is told at once (whole before: ${before}, after: ${after})`);
+  check(!before && after, `timeline: the goal of a command is reported at once (whole before: ${before}, after: ${after})`);
   await page.waitForFunction(() => !new URLSearchParams(location.search).has("at"));
 }
 

@@ -1,7 +1,7 @@
 // looks.mjs - every page that links lead to, as users see it: in both themes without
 // a finding of axe, at the width of a phone, of a desk and of a wall without overflow, without
-// animation if the user wants less motion, and without parts that later parts push away.
-// And the insights on paper.
+// animation if the user wants less motion, and without parts that later parts push away;
+// and the insights on paper.
 //   node tests/e2e/looks.mjs BIN DATA OUT
 import { crawl, rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";

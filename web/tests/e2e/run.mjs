@@ -50,7 +50,7 @@ async function passes(page) {
   await page.locator(".from-passes").waitFor();
   await rest(page);
   const whole = await kernelFacts(page);
-  check(/Times: pass 1, Trace.*Stalls: pass 2, PcSampling.*Counts: pass 3, SassMetrics.*Counters: unknown: no pass recorded it/.test(whole.from), `kernel: which pass tells what: ${whole.from}`);
+  check(/Times: pass 1, Trace.*Stalls: pass 2, PcSampling.*Counts: pass 3, SassMetrics.*Counters: unknown: no pass recorded it/.test(whole.from), `kernel: which pass has what: ${whole.from}`);
   check(whole.stalls > 2 && whole.executed > 5 && whole.sampled > 2, `kernel: numbers of all passes: ${JSON.stringify(whole)}`);
   await t.shots(page, "run-kernel");
   // Opened in another pass the page is the same, with the times of Trace.

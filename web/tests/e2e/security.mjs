@@ -149,7 +149,7 @@ async function policy(page, made) {
   check((await page.evaluate(() => window.taken)) === undefined, "policy: an inline script ran");
   await page.waitForFunction(() => document.body !== null);
   const refused = wrong.splice(before);
-  check(refused.filter((line) => line.includes("the policy refused")).length >= 2, `policy: what it refuses is told: ${refused.join(" | ")}`);
+  check(refused.filter((line) => line.includes("the policy refused")).length >= 2, `policy: what it refuses is reported: ${refused.join(" | ")}`);
   for (const route of [`sessions/${made.id}`, `sessions/${made.id}/report`, `sessions/${made.id}/flame`, `sessions/${made.id}/source?path=${encodeURIComponent(nasty("file").replace("\u202e", ""))}`]) {
     const answer = await page.request.get(`${origin}/api/v1/${route}`);
     check(!/html|svg|javascript/.test(answer.headers()["content-type"] ?? ""), `${route}: is ${answer.headers()["content-type"]}`);
@@ -176,7 +176,7 @@ async function strangers(page, made, paths) {
     for (const answer of answers) {
       if (!answer.url.includes(made.id)) continue;
       check(answer.status === 404, `${path}: ${answer.url} answers ${answer.status}`);
-      check(!(await answer.text).includes("window.taken"), `${path}: ${answer.url} tells of another workspace`);
+      check(!(await answer.text).includes("window.taken"), `${path}: ${answer.url} has names of another workspace`);
     }
   }
   await stranger.goto(`${origin}/sessions`);

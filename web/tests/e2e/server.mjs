@@ -7,7 +7,7 @@ import path from "node:path";
 
 export const ACCOUNT = { email: "owner@example.org", name: "Owner", password: "a long pass phrase", workspace_name: "Lab" };
 
-/** prepare(folder) may write into the server's data, `data` in that folder, before it starts. */
+/** prepare(folder) may write into the server's data, `data` in that folder, before the server starts. */
 export async function startServer(bin, prepare = () => undefined) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-web-"));
   prepare(folder);

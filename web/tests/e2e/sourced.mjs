@@ -1,6 +1,6 @@
 // sourced.mjs - the timeline with source: waits, launches and gaps link to their line and stack; lanes of samples
-// of the host; arrows from captured launches; a range's lines and flame; which metrics are shown. The texts
-// of the page are compared with the server's own answers about a recorded session of a training program. Bookmarks.
+// of the host; arrows from captured launches; a range's lines and flame; which metrics are shown; bookmarks. The
+// texts of the page are compared with the server's own answers about a recorded session of a training program.
 //   node tests/e2e/sourced.mjs BIN DATA OUT
 import path from "node:path";
 import { finished, makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";

@@ -1,6 +1,6 @@
 // steps_profile.mjs - counts of engines other than Trace: hardware counters of ranges and kernels, counted
-// instructions, samples by scope. And managed memory, which only the report has; the engine that
-// was asked for and the one that ran, messages and windows.
+// instructions, samples by scope; managed memory, which only the report has; the engine that was
+// asked for and the one that ran, messages and windows.
 import { BEGIN, complete, send, session, simulate } from "./sessions.mjs";
 import { keyOf } from "./steps_views.mjs";
 import { until } from "./harness.mjs";
@@ -125,12 +125,12 @@ export async function asked({ page, server, see, check, picture }) {
   await page.goto(server.origin);
   const key = await keyOf(page);
   const made = session("asked-and-ran", "asked and ran", { host: "made", gpu: "GPU-1", real: 1_735_689_600_000_000_000n, engine: "Deep" });
-  const names = ["Deep", "ran_as", "PcSampling", "why", "another tool holds the counters", "period_cycles", "4096", "kernel_sample_rate", "250", "environment", "flush_ms", "100", "default", "code.a", "The log's limit is near.", "code.b", "Counters cannot be had.", "code.c", "Sampling began late.", "trace", "window"];
+  const names = ["Deep", "ran_as", "PcSampling", "why", "another tool holds the counters", "period_cycles", "4096", "kernel_sample_rate", "250", "environment", "flush_ms", "100", "default", "code.a", "The log's limit is near.", "code.b", "Counters are not available.", "code.c", "Sampling began late.", "trace", "window"];
   const of = (name) => names.indexOf(name) + 501;
   const more = [
     { type: "setting", rows: 3, time: [BEGIN, 0, 0], device: 0, engine: [of("Deep"), of("Deep"), of("PcSampling")], name: [of("ran_as"), of("why"), of("period_cycles")], value: [of("PcSampling"), of("another tool holds the counters"), of("4096")] },
     { type: "option", rows: 2, name: [of("kernel_sample_rate"), of("flush_ms")], value: [of("250"), of("100")], source: [of("environment"), of("default")] },
-    { type: "message", rows: 4, time: [BEGIN + 1, 1, 1, 1], severity: [1, 2, 2, 3], code: [of("code.c"), of("code.a"), of("code.a"), of("code.b")], text: [of("Sampling began late."), of("The log's limit is near."), of("The log's limit is near."), of("Counters cannot be had.")] },
+    { type: "message", rows: 4, time: [BEGIN + 1, 1, 1, 1], severity: [1, 2, 2, 3], code: [of("code.c"), of("code.a"), of("code.a"), of("code.b")], text: [of("Sampling began late."), of("The log's limit is near."), of("The log's limit is near."), of("Counters are not available.")] },
     { type: "window", rows: 4, time: [BEGIN + 1e8, 2e8, 1e8, 1e8], name: of("window"), phase: [0, 1, 0, 1], capture: 1 },
     { type: "ledger", rows: 1, time: BEGIN + 9e8, final: 1, launches: 1, graph_launches: 0, graph_kernels: 0, kernels_recorded: 1, kernels_written: 1 },
   ];
@@ -145,7 +145,7 @@ export async function asked({ page, server, see, check, picture }) {
   await page.locator(".captured").click();
   await see(page, "Deep was asked for, PcSampling ran instead");
   const said = plain(await page.locator("main").innerText());
-  for (const words of ["ERROR: Counters cannot be had.", "WARNING: The log's limit is near. (2 times)", "another tool holds the counters", "period_cycles 4096", "kernel_sample_rate 250 environment", "1 option at its default"]) check(said.includes(words), `raw: ${words}`);
+  for (const words of ["ERROR: Counters are not available.", "WARNING: The log's limit is near. (2 times)", "another tool holds the counters", "period_cycles 4096", "kernel_sample_rate 250 environment", "1 option at its default"]) check(said.includes(words), `raw: ${words}`);
   check(!(await page.getByText("Sampling began late.").isVisible()), "raw: notes are folded");
   await page.getByText("1 note", { exact: true }).click();
   await see(page, "Sampling began late.");

@@ -179,7 +179,7 @@ export async function host({ page, server, see, check, picture }) {
   await page.mouse.up();
   await page.waitForURL(/from=/);
   await page.waitForFunction((before) => document.querySelectorAll("[aria-label='Sessions in these days'] tbody tr").length < before, rows);
-  await page.goto(`${server.origin}/hosts/never-heard-of`);
+  await page.goto(`${server.origin}/hosts/never-seen`);
   await see(page, "This host is not known now");
   await see(page, "No session of this host");
 }

@@ -72,8 +72,8 @@ export async function timelineViews({ page, session, origin, see, picture, check
   const [first, second] = await ask(page, session, "search?pattern=matmul&limit=2");
   check(query(page, "sel") === `${first.lane}~${first.start}`, "timeline: the first hit of the search is selected");
   const details = await page.locator(".tl-below").innerText();
-  check(details.includes(String(first.ref)), `timeline: details tell the correlation id ${first.ref}`);
-  check((await page.locator(`.tl-below dd[title="${String(first.duration).replace(/\B(?=(\d{3})+$)/g, "\u202f")} ns"]`).count()) === 1, "timeline: details tell the exact duration");
+  check(details.includes(String(first.ref)), `timeline: details have the correlation id ${first.ref}`);
+  check((await page.locator(`.tl-below dd[title="${String(first.duration).replace(/\B(?=(\d{3})+$)/g, "\u202f")} ns"]`).count()) === 1, "timeline: details have the exact duration");
   await page.keyboard.press("Enter");
   await holds(page, (wanted) => new URLSearchParams(location.search).get("sel") === wanted, `${second.lane}~${second.start}`);
   await page.keyboard.press("Shift+Enter");
