@@ -29,7 +29,7 @@ class Page:
     """Follows a session; kernels: what it shows."""
 
     def __init__(self, house, session):
-        self.house, self.session, self.kernels, self.told = house, session, 0, threading.Condition()
+        self.house, self.session, self.kernels, self.changed = house, session, 0, threading.Condition()
         threading.Thread(target=self.follow, daemon=True).start()
 
     def follow(self):
@@ -43,13 +43,13 @@ class Page:
                 time.sleep(max(0, asked + 1 - time.monotonic()))
                 asked = time.monotonic()
                 count = self.house.ask("GET", f"/sessions/{session}").json()["kernels"] or 0
-                with self.told:
+                with self.changed:
                     self.kernels = count
-                    self.told.notify()
+                    self.changed.notify()
 
     def until_more(self, before):
-        with self.told:
-            assert self.told.wait_for(lambda: self.kernels > before, 60), "the page hears of nothing"
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.kernels > before, 60), "the page gets nothing new"
 
 
 def main():

@@ -200,7 +200,7 @@ def latency(args):
     server.close()
 
 
-def told(server, owner):
+def event_data(server, owner):
     """Yields the data of the server's events as they come."""
     link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=live_server.DEADLINE_S)
     link.request("GET", "/api/v1/live", headers=owner)
@@ -212,7 +212,7 @@ def told(server, owner):
 
 def events(server, owner):
     """Yields the session that each event of the server names; None for an event that names none."""
-    return (data.get("session") for data in told(server, owner))
+    return (data.get("session") for data in event_data(server, owner))
 
 
 def live(args):
@@ -275,7 +275,7 @@ class Cards:
     def __init__(self, count):
         self.lock, self.news, self.over = threading.Lock(), threading.Event(), threading.Event()
         self.waiting = [{f"GPU-{n}": {} for n in range(count)} for _ in range(2)]  # written when, by power: all; answers alone
-        self.told, self.late, self.by_events = [], ([], []), 0
+        self.undrawn, self.late, self.by_events = [], ([], []), 0
 
     def write(self, number, power):
         with self.lock:
@@ -303,7 +303,7 @@ class Cards:
             last = time.monotonic()
             self.news.clear()
             with self.lock:
-                rows, self.told = self.told, []
+                rows, self.undrawn = self.undrawn, []
             self.show(rows, False)
 
     def follow(self, server, owner):
@@ -320,13 +320,13 @@ class Cards:
                     self.show(server.ask("GET", "/api/v1/gpus", headers=owner).json()["rows"], True)
         for one in (ask, self.draw):
             threading.Thread(target=one, daemon=True).start()
-        for data in told(server, owner):
+        for data in event_data(server, owner):
             if self.over.is_set():
                 return
             asks.set()
             if data.get("gpus"):
                 with self.lock:
-                    self.told += data["gpus"]
+                    self.undrawn += data["gpus"]
                 self.news.set()
 
 

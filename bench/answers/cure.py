@@ -22,10 +22,10 @@ PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "tests/answers/programs
 def work_s(program, folder, *arguments):
     done = subprocess.run([sys.executable, program, *arguments], cwd=folder, capture_output=True, text=True, timeout=300,
                           env={**os.environ, "HF_HUB_OFFLINE": "1"})
-    told = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or not told:
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
         raise SystemExit(f"{program.name} {' '.join(arguments)}: exit {done.returncode}\n{done.stderr[-2000:]}")
-    return json.loads(told[-1])["work_s"]
+    return json.loads(lines[-1])["work_s"]
 
 
 def main():
@@ -34,7 +34,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
-    told = {}
+    measured = {}
     for name in args.names:
         program = next(PROGRAMS.rglob(f"{name}.py"))
         bare, cured = [], []
@@ -45,11 +45,11 @@ def main():
                     times.append(work_s(program, folder, *arguments))
         gains = [1 - after / before for before, after in zip(bare[1:], cured[1:])]
         before, after = statistics.median(bare[1:]), statistics.median(cured[1:])
-        told[name] = {"bare_s": bare, "cured_s": cured}
+        measured[name] = {"bare_s": bare, "cured_s": cured}
         print(f"{name}: {before:.3f} s bare, {after:.3f} s cured, {100 * (1 - after / before):.1f} % gained "
               f"[{100 * min(gains):.1f}, {100 * max(gains):.1f}], {args.rounds} rounds", flush=True)
     if args.json:
-        args.json.write_text(json.dumps(told, indent=1) + "\n")
+        args.json.write_text(json.dumps(measured, indent=1) + "\n")
     return 0
 
 

@@ -47,12 +47,12 @@ def profiled(program, trace, stacks):
     ran = time.perf_counter() - begin
     session.export_chrome_trace(trace)
     groups = session.key_averages(group_by_stack_n=12 if stacks else 0)
-    told = {"ran_s": ran, "export_s": time.perf_counter() - begin - ran}
+    summary = {"ran_s": ran, "export_s": time.perf_counter() - begin - ran}
     for which, time_of in (("host", lambda g: g.self_cpu_time_total), ("device", lambda g: g.self_device_time_total)):
         first = max(groups, key=time_of, default=None)
         if first is not None:
-            told[which] = {"name": first.key, "us": time_of(first), "of_us": sum(time_of(g) for g in groups), "stack": list(first.stack)}
-    print("\n" + json.dumps(told))
+            summary[which] = {"name": first.key, "us": time_of(first), "of_us": sum(time_of(g) for g in groups), "stack": list(first.stack)}
+    print("\n" + json.dumps(summary))
 
 
 def pictures_left_out():
@@ -78,17 +78,17 @@ def analysed(hta, trace):
     from hta.trace_analysis import TraceAnalysis
     begin = time.perf_counter()
     analysis = TraceAnalysis(trace_files={0: trace}, trace_dir=os.path.dirname(trace))
-    told = {}
+    tables = {}
     asked = {"time": lambda: analysis.get_temporal_breakdown(visualize=False),
              "idle": lambda: analysis.get_idle_time_breakdown(ranks=[0], visualize=False)[0],
              "kernels": lambda: analysis.get_gpu_kernel_breakdown(visualize=False, num_kernels=3)[1]}
     for name, ask in asked.items():
         try:
-            told[name] = json.loads(ask().head(12).to_json(orient="records"))
+            tables[name] = json.loads(ask().head(12).to_json(orient="records"))
         except Exception as error:  # that HTA cannot make a table is a result, too
-            told[name] = f"{type(error).__name__}: {error}"[:300]
-    told["analysis_s"] = time.perf_counter() - begin
-    print("\n" + json.dumps(told))
+            tables[name] = f"{type(error).__name__}: {error}"[:300]
+    tables["analysis_s"] = time.perf_counter() - begin
+    print("\n" + json.dumps(tables))
 
 
 def run(command, limit, cwd):
@@ -114,8 +114,8 @@ def one(name, args, gate, write):
     shutil.copy(next((ANSWERS / "programs").rglob(program.name)), program)
     trace = folder / "trace.json"
     with gate:
-        told = run([sys.executable, __file__, "--profiled", program, trace, "stacks" if args.stacks else ""], args.limit, folder)
-    row = {"program": name, "profiler": told}
+        result = run([sys.executable, __file__, "--profiled", program, trace, "stacks" if args.stacks else ""], args.limit, folder)
+    row = {"program": name, "profiler": result}
     if trace.exists():
         row["trace_mb"] = round(trace.stat().st_size / 1e6, 1)
         row["hta"] = run([sys.executable, __file__, "--analysed", args.hta.resolve(), trace], args.hta_limit, folder)
@@ -143,7 +143,7 @@ def main():
         parser.error(f"{args.hta} has no folder hta: give the folder of a checkout of HolisticTraceAnalysis")
     shard, shards = map(int, args.shard.split("/"))
     programs = json.loads((ANSWERS / "programs.json").read_text())
-    names = (args.names or [name for name, told in programs.items() if not told.get("clean")])[shard - 1::shards]
+    names = (args.names or [name for name, entry in programs.items() if not entry.get("clean")])[shard - 1::shards]
     begin = time.perf_counter()
 
     def write(row):

@@ -36,7 +36,7 @@ def options():
 
 def simulate(build, folder, kernels, number):
     """Simulates a session; returns (what `gpufl sim` printed, paths of the uncompressed files)."""
-    told = subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max", "--seed",
+    done = subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max", "--seed",
                            str(number + 1), "--output", folder], capture_output=True, text=True, check=True)
     paths = []
     for path in sorted(pathlib.Path(folder).rglob("*.log*"), key=part_number):
@@ -47,7 +47,7 @@ def simulate(build, folder, kernels, number):
             path = plain
         if path not in paths:
             paths.append(path)
-    return json.loads(told.stdout), paths
+    return json.loads(done.stdout), paths
 
 
 def part_number(path):
@@ -70,7 +70,7 @@ def main():
     try:
         sessions, rows = [], 0
         for i in range(o.sessions):
-            told, paths = simulate(o.build, f"{folder}/sim-{i}", o.kernels, i)
+            _, paths = simulate(o.build, f"{folder}/sim-{i}", o.kernels, i)
             sessions.append(paths)
             rows += o.kernels
         plain = sum(p.stat().st_size for paths in sessions for p in paths)

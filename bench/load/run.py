@@ -60,15 +60,15 @@ def options():
 
 def record(build, folder, kernels):
     """Simulates a session; returns its lines by channel, and its id."""
-    told = json.loads(subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max",
-                                      "--output", folder], capture_output=True, text=True, check=True).stdout)
-    paths = sorted(pathlib.Path(told["directory"]).glob("*.log"), key=lambda p: [len(p.name), p.name])
+    printed = json.loads(subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max",
+                                         "--output", folder], capture_output=True, text=True, check=True).stdout)
+    paths = sorted(pathlib.Path(printed["directory"]).glob("*.log"), key=lambda p: [len(p.name), p.name])
     channels = {}
     for path in paths:
         lines = path.read_bytes().splitlines(keepends=True)
         old = channels.setdefault(path.name.split(".")[0], [])
         old += lines if not old else lines[1:]  # the header of a later part says nothing new
-    return told["session"], channels
+    return printed["session"], channels
 
 
 def pieces(lines, count):

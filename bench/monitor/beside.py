@@ -66,7 +66,7 @@ def main():
         for _ in range(1000):
             torch.cuda._sleep(0)  # a kernel that ends at once
 
-    monitor, told = Monitor(args.build, args.interval), {}
+    monitor, rows = Monitor(args.build, args.interval), {}
     try:
         for name, work in (("PyTorch step", step), ("1000 empty launches", launches)):
             timed(work, 30)
@@ -75,16 +75,16 @@ def main():
             each = (time.perf_counter() - begin) / 20
             spent, began = monitor.cpu_s(), time.perf_counter()
             result = in_blocks(work, monitor.switch, max(1, round(PART * args.interval / 1e3 / each)), args.seconds, 0.3, least=12)
-            told[name] = {"ms": each * 1e3, "ratio_wall": result["ratio_wall"], "ratio_thread": result["ratio_thread"],
+            rows[name] = {"ms": each * 1e3, "ratio_wall": result["ratio_wall"], "ratio_thread": result["ratio_thread"],
                           "monitor_cpu_percent": 100 * (monitor.cpu_s() - spent) / result["on_s"], "took_s": time.perf_counter() - began}
             for clock in ("wall", "thread"):
                 median, mean, half, blocks = result[f"ratio_{clock}"]
                 print(f"{name}, {clock}: median ratio {median:.4f}, mean without the outer tenths {mean:.4f} +- {half:.4f} (95 %), {blocks} blocks", flush=True)
-            print(f"  the monitor took {told[name]['monitor_cpu_percent']:.2f} % of a core while it went on")
+            print(f"  the monitor took {rows[name]['monitor_cpu_percent']:.2f} % of a core while it went on")
     finally:
         monitor.end()
     if args.json:
-        args.json.write_text(json.dumps(told, indent=1) + "\n")
+        args.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0
 
 

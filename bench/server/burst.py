@@ -67,9 +67,9 @@ def options():
 
 def record(build, folder, kernels):
     """Simulates a session; returns its id, and its text by channel."""
-    told = json.loads(subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max",
-                                      "--output", folder], capture_output=True, text=True, check=True).stdout)
-    return told["session"], {p.name.split(".")[0]: p.read_bytes() for p in pathlib.Path(told["directory"]).glob("*.log")}
+    printed = json.loads(subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max",
+                                         "--output", folder], capture_output=True, text=True, check=True).stdout)
+    return printed["session"], {p.name.split(".")[0]: p.read_bytes() for p in pathlib.Path(printed["directory"]).glob("*.log")}
 
 
 class Sender(threading.Thread):
