@@ -52,10 +52,10 @@ def run(command, cwd, limit):
         raise Skipped(missing[1])
     if process.returncode:
         raise Failed(f"{command}: exit {process.returncode}\n{out[-2000:]}\n{err[-6000:]}")
-    told = [line for line in out.splitlines() if line.startswith("{")]
-    if not told:
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    if not lines:
         raise Failed(f"{command}: no clocks\n{out[-2000:]}\n{err[-6000:]}")
-    clocks = json.loads(told[-1])
+    clocks = json.loads(lines[-1])
     if "skip" in clocks:
         raise Skipped(clocks["skip"])
     return {**clocks, "wall_s": time.perf_counter() - start}

@@ -70,13 +70,13 @@ class Truth:
         return finding["place"] is None and any(
             int(line) in self.lines or function in self.functions for line, function in named)
 
-    def told(self, finding):
+    def has_words(self, finding):
         """Whether the finding's title or text has the truth's words."""
         return bool(self.says and re.search(self.says, f"{finding['title']} {finding['text']}", re.I))
 
     def is_it(self, finding):
         """Whether the finding has the truth's cause, and its line or words."""
-        return finding["id"] in self.causes and (self.at(finding) or self.told(finding))
+        return finding["id"] in self.causes and (self.at(finding) or self.has_words(finding))
 
 
 def predicted(truth, findings):

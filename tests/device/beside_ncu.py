@@ -64,10 +64,10 @@ def under_gpufl(gpufl, program, kernel, metrics):
         done = subprocess.run([str(gpufl), "trace", "-e", "RangeProfiler", "--ranges", "kernels", "--metrics", metrics,
                                "--option", "range_kernel_launches=1", "-o", f"{work}/out", "--",
                                str(program), "--ms", "1", kernel], capture_output=True, text=True)
-        told = subprocess.run([str(gpufl), "report", "--json", f"{work}/out"], capture_output=True, text=True)
-    if done.returncode or told.returncode:
-        sys.exit(f"gpufl gave nothing of {kernel} (exit {done.returncode}): {(done.stderr + told.stderr)[-500:]}")
-    return {c["metric"]: c["mean"] for c in json.loads(told.stdout)["counters"]
+        reported = subprocess.run([str(gpufl), "report", "--json", f"{work}/out"], capture_output=True, text=True)
+    if done.returncode or reported.returncode:
+        sys.exit(f"gpufl gave nothing of {kernel} (exit {done.returncode}): {(done.stderr + reported.stderr)[-500:]}")
+    return {c["metric"]: c["mean"] for c in json.loads(reported.stdout)["counters"]
             if c["source"] == "kernel" and f"{len(kernel)}{kernel}E" in c["kernel_symbol"]}
 
 

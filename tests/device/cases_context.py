@@ -216,7 +216,7 @@ def torchrun_two_processes(lab):
     expect(sum(d["kernels"] > 0 for d in report["devices"]) == 2, "kernels on one device only")
     report = torchrun(lab, "-e", "PcSampling", "--pc-kernels", "none")
     ran = [s["value"] for s in report["settings"] if s["name"] == "ran_as"]
-    expect(ran == ["PcSampling"], f"ran as {ran}, which is told once where it is the same of all")
+    expect(ran == ["PcSampling"], f"ran as {ran}, which is reported once if it is the same for all")
     expect(report["samples"]["samples"] > 0, "no samples")
 
 

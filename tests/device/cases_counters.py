@@ -21,7 +21,7 @@ def sampled_counters(lab, *arguments, options=(), prefix=()):
 
 
 @case
-def counters_tell_phases_apart(lab):
+def counters_distinguish_phases(lab):
     for options in ((), ("--pc-kernels", "none")):
         program, report, ran = sampled_counters(lab, options=options)
         counters.check(report, counts=(270, 345))
@@ -54,14 +54,14 @@ def every_sample_is_read_or_counted(lab, interval_us, options, least):
     metric = report["counters"][0]["metric"]
     values = {c["scope"]: c["values"] for c in report["counters"] if c["metric"] == metric}
     lost = report["ledger"]["samples_lost"]
-    told = [m["text"] for m in report["messages"] if m["code"] == "pm_sampling.late"]
-    sampled_ms = (int(told[0].split("for the last ")[1].split()[0]) if told
+    late = [m["text"] for m in report["messages"] if m["code"] == "pm_sampling.late"]
+    sampled_ms = (int(late[0].split("for the last ")[1].split()[0]) if late
                   else report["session"]["duration_ns"] / 1e6 - int(ran["enable_us"]) / 1000)
     print(f"      {interval_us}us: {values} read, {lost} lost, of {sampled_ms} ms")
     expect(sum(values.get(phase, 0) for phase in ("idle", *counters.PHASES)) >= least, f"{interval_us}us: {values} samples")
     there = (sum(values.values()) + lost) * interval_us / 1000
     expect(0.95 * sampled_ms <= there <= 1.05 * sampled_ms, f"{there:.0f} ms read and counted of {sampled_ms}")
-    if not told:  # if the decoder is late, sampling ends some tenths of a second after the program
+    if not late:  # if the decoder is late, sampling ends some tenths of a second after the program
         expect(values.get(None, 0) <= 0.1 * sum(values.values()), f"of no scope that is known: {values}")
 
 
@@ -149,7 +149,7 @@ FLOATS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_second"
 
 
 # For each set what shows that it was counted: metric, phase, the least of its mean.
-TELLING = {
+EVIDENCE = {
     "overview": ("sm__pipe_tensor_cycles_active" + counters.PCT, "tensor", 30),
     "memory": ("dram__bytes_read.sum.per_second", "copy", 5e11),
     "compute": ("sm__pipe_fma_cycles_active" + counters.PCT, "arithmetic", 20),
@@ -170,7 +170,7 @@ def counters_of_a_set(lab, name, metrics):
     for metric in set(metrics) - unknown:
         for phase in counters.PHASES if "_rate" not in metric else ("copy",):
             expect((metric, phase) in found, f"{name}: {metric} has no values in {phase}")
-    metric, phase, least = TELLING[name]
+    metric, phase, least = EVIDENCE[name]
     expect(metric not in unknown and found[metric, phase]["mean"] >= least, f"{metric} in {phase}: {found.get((metric, phase))}")
     ledger_closes(report)
     return found
@@ -179,7 +179,7 @@ def counters_of_a_set(lab, name, metrics):
 @case
 def counters_of_kernels_of_every_set(lab):
     sets = metrics_of_kernels()
-    expect(set(sets) == set(TELLING), f"sets of the table: {sorted(sets)}")
+    expect(set(sets) == set(EVIDENCE), f"sets of the table: {sorted(sets)}")
     found = {name: counters_of_a_set(lab, name, metrics) for name, metrics in sets.items()}["roofline"]
     operations = ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma")
     without = [op for op in operations if (FLOATS.format(op), "arithmetic") not in found]
@@ -217,8 +217,8 @@ def counted_and_left(name, metrics, report, ran):
     expect(ran.get("counts") == ["outermost scopes"] and ran.get("preset") == [name], f"{name}: {ran}")
     expect(counted and counted | left == set(metrics) and not counted & left,
            f"{name}: counted {sorted(counted)}, left out {sorted(left)}, of {sorted(metrics)}")
-    told = [m["text"] for m in report["messages"] if m["code"] == "range_profiler.passes"]
-    expect(bool(left) == bool(told) and (not left or any(metric in told[0] for metric in left)), f"{name}: left out {left}, told {told}")
+    reported = [m["text"] for m in report["messages"] if m["code"] == "range_profiler.passes"]
+    expect(bool(left) == bool(reported) and (not left or any(metric in reported[0] for metric in left)), f"{name}: left out {left}, reported {reported}")
     values = {c["metric"] for c in report["counters"] if c["source"] == "range"}
     expect(not values & (left - set(",".join(ran.get("metrics_of_repeated", ())).split(","))), f"{name}: values of {left}")
     return counted, left
@@ -237,7 +237,7 @@ def counters_of_scopes_of_every_set(lab):
             for scope in of_what_is_there(metric, counters.PHASES):
                 c = found.get((metric, scope))
                 expect(c and c["values"] == 1, f"{name}: {metric} in {scope}: {c}")
-        metric, scope, least = TELLING[name]
+        metric, scope, least = EVIDENCE[name]
         expect(metric in left or found[metric, scope]["mean"] >= least, f"{metric} in {scope}: {found.get((metric, scope))}")
         ledger_closes(report)
 
@@ -254,7 +254,7 @@ def counters_of_repeated_scopes_of_every_set(lab):
         print(f"      {name}: once {len(counted)} metrics, repeated {len(more)} in {passes} passes, which adds "
               f"{sorted(more - counted)}; never {sorted(left - more)}", flush=True)
         expect(not more or (1 < passes <= 5 and counted <= more <= counted | left), f"{name}: repeated {sorted(more)}")
-        expect(bool(more) == any(m["code"] == "range_profiler.repeated" for m in report["messages"]), f"{name}: not told")
+        expect(bool(more) == any(m["code"] == "range_profiler.repeated" for m in report["messages"]), f"{name}: not reported")
         expect(name != "overview" or "lts__t_sector_hit_rate.pct" in more, f"{name}: nothing takes a second pass: {ran}")
         for metric in counted | more:
             for scope, has in (("once", metric in counted), ("bench", metric in (more or counted))):

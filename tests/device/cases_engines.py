@@ -249,7 +249,7 @@ class Ncu:
                                          "--ms", "1000", "--rounds", "1000", "memory_latency"], cwd=lab.work,
                                         stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, start_new_session=True)
         os.close(theirs)
-        self.said, self.heard = b"", threading.Event()
+        self.said, self.started = b"", threading.Event()
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -259,14 +259,14 @@ class Ncu:
             while data := os.read(self.terminal, 4096):
                 self.said += data
                 if b"==PROF== Profiling" in self.said:
-                    self.heard.set()
+                    self.started.set()
         except OSError:  # nobody writes any more
             pass
-        self.heard.set()
+        self.started.set()
 
     def counts(self):
         """Waits until ncu counts a launch."""
-        self.heard.wait(120)
+        self.started.wait(120)
         return b"==PROF== Profiling" in self.said and self.process.poll() is None
 
     def end(self):
@@ -314,10 +314,10 @@ def counters_that_another_tool_holds(lab):
         expect(set(kinds) == set(stalls.EXPECTED), f"{engine}: {out}")
         ran_or_said_why_not(report, engine)
         launched = 1 + sum(k["launches"] + k["clock_reads"] for k in kinds.values())
-        told, ledger = any(m["code"] == "cupti.ended" for m in report["messages"]), report["ledger"]
-        print(f"        {ledger['launches']} launches of {launched}{', then CUPTI ended itself' * told}", flush=True)
-        expect(told or ledger["launches"] == launched, f"{engine}: {ledger['launches']} launches, {launched} made")
-        expect(not told or ledger["verdict"] == "incomplete", f"{engine}: {ledger['verdict']}, and CUPTI had ended itself")
+        cupti_ended, ledger = any(m["code"] == "cupti.ended" for m in report["messages"]), report["ledger"]
+        print(f"        {ledger['launches']} launches of {launched}{', then CUPTI ended itself' * cupti_ended}", flush=True)
+        expect(cupti_ended or ledger["launches"] == launched, f"{engine}: {ledger['launches']} launches, {launched} made")
+        expect(not cupti_ended or ledger["verdict"] == "incomplete", f"{engine}: {ledger['verdict']}, and CUPTI had ended itself")
         print(f"        ncu {'gave up: ' + ncu.said.decode(errors='replace')[-300:] if ended else 'goes on'}", flush=True)
 
 

@@ -119,16 +119,16 @@ def a_huge_module(lab):
         raise Skipped(f"the driver does not load a module of 1 GiB: error {want['load']}")
     for mib, engine in ((64, "PcSampling"), (1024, "PcSampling"), (1024, "SassMetrics")):
         said, report = traced(lab, "run", f"huge{mib}", "huge", 20, engine=engine)
-        ran, told, files = settings_of(report, engine), messages(report, "code.not_kept"), [n for n, _ in kept(lab)]
-        print(f"      {mib} MiB, {engine}: ran as {ran.get('ran_as')}, {told}, kept {files}, at most "
+        ran, not_kept, files = settings_of(report, engine), messages(report, "code.not_kept"), [n for n, _ in kept(lab)]
+        print(f"      {mib} MiB, {engine}: ran as {ran.get('ran_as')}, {not_kept}, kept {files}, at most "
               f"{report['host']['process_rss']['max'] / 1e6:.0f} MB resident", flush=True)
         expect(said == want, f"{mib} MiB, {engine}: it said {said}, by itself {want}")
         expect(report["ledger"]["launches"] == 20, f"{report['ledger']['launches']} launches of 20")
         if ran.get("ran_as") != engine:
             raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
-        expect((mib > 128) == any("1 module too large" in text for text in told), f"{mib} MiB, {engine}: told {told}")
+        expect((mib > 128) == any("1 module too large" in text for text in not_kept), f"{mib} MiB, {engine}: reported {not_kept}")
         expect(not files or max(files) <= 128 << 20, f"kept: {files}")
-        expect(mib > 128 or any(n >= mib << 20 for n in files), f"{mib} MiB are not kept: {files}, {told}")
+        expect(mib > 128 or any(n >= mib << 20 for n in files), f"{mib} MiB are not kept: {files}, {not_kept}")
 
 
 # ---- damaged code ----
@@ -205,14 +205,14 @@ def report_of_kernel(lab, path, env, engine, prefix=(), kernel="uncoalesced"):
 
 def says_why(lab, engine, what, path, env, why, prefix=()):
     code, text = report_of_kernel(lab, path, env, engine, prefix)
-    told = [c["no_text"] or "" for c in code]
-    print(f"      {engine}, {what}: {told[0]}", flush=True)
-    expect(any(why in t for t in told), f"{engine}, {what}: '{why}' is not told: {told}")
+    reasons = [c["no_text"] or "" for c in code]
+    print(f"      {engine}, {what}: {reasons[0]}", flush=True)
+    expect(any(why in t for t in reasons), f"{engine}, {what}: '{why}' is not reported: {reasons}")
     expect(why in text, f"{engine}, {what}: '{why}' is not in the text: {text[-600:]}")
     return code
 
 
-def lines_are_told(engine, what, code):
+def expect_lines(engine, what, code):
     """Checks that instructions have lines from the code's own table: nvdisasm reported none."""
     measured = [i for c in code for i in c["instructions"]
                 if (i["samples"] if engine == "PcSampling" else i.get(counts.INST))]
@@ -229,8 +229,8 @@ def nvdisasm_is_missing_or_fails(lab):
              "is killed": ("kill -9 $$", "nvdisasm was killed (signal 9)")}
     for engine in ("PcSampling", "SassMetrics"):
         again = session_with_code(lab, engine)
-        lines_are_told(engine, "not there", says_why(lab, engine, "not there", again(), NO_NVDISASM,
-                                                     "/nowhere/nvdisasm cannot be run"))
+        expect_lines(engine, "not there", says_why(lab, engine, "not there", again(), NO_NVDISASM,
+                                                   "/nowhere/nvdisasm cannot be run"))
         prefix = without_nvdisasm(lab)
         if prefix:
             says_why(lab, engine, "not found", again(), {"GPUFL_NVDISASM": ""}, "nvdisasm was not found", prefix)
@@ -240,7 +240,7 @@ def nvdisasm_is_missing_or_fails(lab):
             stub = lab.work / "nvdisasm"
             stub.write_text(f"#!/bin/sh\n{script}\n")
             stub.chmod(0o755)
-            lines_are_told(engine, what, says_why(lab, engine, what, again(), {"GPUFL_NVDISASM": str(stub)}, why))
+            expect_lines(engine, what, says_why(lab, engine, what, again(), {"GPUFL_NVDISASM": str(stub)}, why))
 
 
 def flip(code):
@@ -279,11 +279,11 @@ def code_that_is_damaged_in_the_session(lab):
                 says_why(lab, engine, what, path, {}, why)
                 continue
             code, text = report_of_kernel(lab, path, {}, engine)
-            told = [c["no_text"] for c in code if c["no_text"]]
-            print(f"      {engine}, {what}: {told[:1]}", flush=True)
-            expect(told or any(i["text"] for c in code for i in c["instructions"]),
+            reasons = [c["no_text"] for c in code if c["no_text"]]
+            print(f"      {engine}, {what}: {reasons[:1]}", flush=True)
+            expect(reasons or any(i["text"] for c in code for i in c["instructions"]),
                    f"{engine}, {what}: neither instructions nor a reason: {text[-600:]}")
-            expect(told or not why, f"{engine}, {what}: instructions of code that is not there")
+            expect(reasons or not why, f"{engine}, {what}: instructions of code that is not there")
 
 
 def nvdisasm_is_there():
@@ -342,8 +342,8 @@ def engines_of_code_begun_late(lab):
             expect(engine == "SassMetrics" or samples > 0, f"{engine}: no samples, and nothing says why: {report['messages']}")
             expect(engine == "PcSampling" or counted > 0, f"{engine}: no counts, and nothing says why: {report['messages']}")
         elif engine == "Deep":
-            told = [ran.get("why"), *messages(report, "deep.sampled_only")]
-            expect(any(told), f"Deep ran as {ran.get('ran_as')}, and nothing says why")
+            reasons = [ran.get("why"), *messages(report, "deep.sampled_only")]
+            expect(any(reasons), f"Deep ran as {ran.get('ran_as')}, and nothing says why")
 
 
 # ---- faults ----
@@ -357,17 +357,17 @@ def deep_beside_a_fault(lab):
         said, report = traced(lab, "fault", ptx, "once", ms, engine="Deep", code=3,
                               options=("--option", f"deep_sample_ms={sample_ms}"))
         ran, ledger = settings_of(report, "Deep"), report["ledger"]
-        told = [m["code"] for m in report["messages"]]
-        print(f"      sampled for {ran.get('sampled_ms')} ms of {sample_ms}: {said}, {ledger['launches']} launches; {told}",
+        codes = [m["code"] for m in report["messages"]]
+        print(f"      sampled for {ran.get('sampled_ms')} ms of {sample_ms}: {said}, {ledger['launches']} launches; {codes}",
               flush=True)
         expect(said["error"] == 700, f"the program's error: {said}")
         expect(report["session"]["end_reason"] == "exit", f"the end: {report['session']}")
-        expect(any("ILLEGAL_ADDRESS" in text for text in messages(report, "program.fault")), f"the fault is not told: {told}")
+        expect(any("ILLEGAL_ADDRESS" in text for text in messages(report, "program.fault")), f"the fault is not reported: {codes}")
         expect(ledger["launches"] == said["kernels"], f"{ledger['launches']} launches of {said['kernels']}")
         if ran.get("ran_as") not in ("Deep", "PcSampling"):  # the latter: it was over before anything was counted
             raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
         counting = "sampled_ms" in ran
-        expect(counting == (sample_ms == 100), f"sampled for {ran.get('sampled_ms')} ms: {told}")
-        expect(counting or messages(report, "deep.sampled_only"), f"no counts, and nothing says why: {told}")
+        expect(counting == (sample_ms == 100), f"sampled for {ran.get('sampled_ms')} ms: {codes}")
+        expect(counting or messages(report, "deep.sampled_only"), f"no counts, and nothing says why: {codes}")
         expect(report["samples"]["samples"] > 0 or counting, f"no samples of {ms} ms before the fault")
     lab.trace(lab.programs, "fault", code=3, options=("-e", "Deep", "--option", "deep_sample_ms=100"))

@@ -39,7 +39,7 @@ print("events", sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.e
     bare = subprocess.run(["python3", "-c", program], capture_output=True, text=True, check=True).stdout
     out, err, report = lab.trace("python3", "-c", program)
     expect(out == bare, f"torch.profiler has other events than alone: {out}, {bare}")
-    expect("cupti.handed_over" in json.dumps(report["messages"]), "CUPTI was given up, and nobody is told")
+    expect("cupti.handed_over" in json.dumps(report["messages"]), "CUPTI was given up, and no message says so")
     expect(report["ledger"]["kernels_written"] >= 400, f"before the profiler began: {report['ledger']}")
     out, err, report = lab.trace("python3", "-c", program, options=["--keep-cupti"])
     ledger_closes(report)
@@ -68,7 +68,7 @@ for _ in range(3):
         out, _, _ = lab.trace("python3", "-c", program, options=way)
         expect(out == bare, f"{way}: {out.split()} events, alone {bare.split()}")
     _, _, report = lab.trace("python3", "-c", program, options=["-e", "PcSampling"])
-    expect("cupti.kept" in json.dumps(report["messages"]), f"nobody is told: {report['messages']}")
+    expect("cupti.kept" in json.dumps(report["messages"]), f"no message says so: {report['messages']}")
 
 
 @case
