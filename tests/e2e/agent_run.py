@@ -174,7 +174,7 @@ class Agent:
 
     def ready(self):
         """Waits until the agent's control socket answers."""
-        until(lambda: self.process.poll() is not None or self.told(), self.said)
+        until(lambda: self.process.poll() is not None or self.status_or_none(), self.said)
         assert self.process.poll() is None, self.said()
         return self
 
@@ -206,7 +206,7 @@ class Agent:
             assert run.returncode == code, (run.returncode, run.stdout, run.stderr, self.said()[-3000:])
         return run.returncode, run.stdout, run.stderr
 
-    def told(self):
+    def status_or_none(self):
         """What the agent's control socket says, None if none answers. `gpufl-agent status --json` prints the same; a
         process for each query would take more of the processor than the agent does."""
         answer = b""
@@ -222,9 +222,9 @@ class Agent:
         return json.loads(answer) if answer else None
 
     def status(self):
-        told = self.told()
-        assert told, self.said()[-3000:]
-        return told
+        status = self.status_or_none()
+        assert status, self.said()[-3000:]
+        return status
 
     def until_done(self, sessions, patience=2 * PATIENCE):
         """Waits until that many sessions are on the server and called complete."""

@@ -56,8 +56,8 @@ theirs, ours = instructions(by_nvdisasm), instructions(by_table)
 sampled = {at for at, i in theirs.items() if i["samples"]}
 assert len(sampled) > 100, len(sampled)
 assert sampled <= set(ours), sorted(sampled - set(ours))[:3]
-told = [at for at in ours if at in theirs]
-wrong = [(at, place(theirs[at]), place(ours[at])) for at in told if place(theirs[at]) != place(ours[at])]
+both = [at for at in ours if at in theirs]
+wrong = [(at, place(theirs[at]), place(ours[at])) for at in both if place(theirs[at]) != place(ours[at])]
 assert not wrong, wrong[:5]
 assert all(i["text"] is None for i in ours.values())
 assert all("/nowhere/nvdisasm cannot be run" in c["no_text"] for c in by_table["code"])
@@ -66,4 +66,4 @@ assert lines == [[(line["file"], line["line"], line["samples"]) for line in c["l
 assert instructions(again) == ours
 stalls = [[(i["id"], i["place"], i["line"]) for i in r["insights"] if i["category"] == "stall"] for r in (by_nvdisasm, by_table)]
 assert stalls[0] == stalls[1], stalls
-print(f"{len(told)} instructions, {len(sampled)} of them sampled, at the lines that nvdisasm told")
+print(f"{len(both)} instructions, {len(sampled)} of them sampled, at the lines that nvdisasm reported")

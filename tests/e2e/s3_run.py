@@ -117,9 +117,9 @@ class Proxy(http.server.ThreadingHTTPServer):
     def draw(self, method, path):
         with self.lock:
             self.seen.append((method, path))
-            told = bool(self.always or self.script)
+            scripted = bool(self.always or self.script)
             fault = self.always or (self.script.pop(0) if self.script else None)
-            if not told and self.dice.random() < self.share:
+            if not scripted and self.dice.random() < self.share:
                 fault = self.first.pop() if self.first else self.dice.choices(FAULTS, WEIGHTS)[0]
             if fault:
                 self.faults[fault] += 1

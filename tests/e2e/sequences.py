@@ -75,16 +75,16 @@ def chains(rows):
 def attention(rows):
     """From a product, over a softmax at most NEAR kernels after it, to the next product. That product begins no other
     sequence."""
-    begin, softmax, behind = None, False, 0
+    begin, softmax, since = None, False, 0
     for start, end, what, _ in rows:
         if "PRODUCT" in what and begin is not None and softmax:
             yield begin, end
             begin = None
         elif "PRODUCT" in what:
-            begin, softmax, behind = start, False, 0
-        elif begin is not None and behind < NEAR:
+            begin, softmax, since = start, False, 0
+        elif begin is not None and since < NEAR:
             softmax = softmax or "SOFTMAX" in what
-            behind = 1 if "SOFTMAX" in what else behind + 1
+            since = 1 if "SOFTMAX" in what else since + 1
         else:
             begin = None
 

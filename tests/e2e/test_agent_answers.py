@@ -195,7 +195,7 @@ class Fails(Case):
         return answers
 
     def test_a_refused_line_whose_answer_was_lost_is_kept(self):
-        log = Log(self.logs, "unheard")
+        log = Log(self.logs, "unanswered")
         log.kernel(1)
         log.put("device", b'{"bad":1}')
         log.kernel(2)
@@ -371,7 +371,7 @@ class Configured(Case):
     def test_help_and_page_name_each_default(self):
         """As the table has them, in the words that the command line takes."""
         table = (SOURCE / "src/agent/options/options.def").read_text()
-        told, page = run("--help").stdout, (SOURCE / "docs/man/gpufl-agent.1").read_text()
+        help_text, page = run("--help").stdout, (SOURCE / "docs/man/gpufl-agent.1").read_text()
         units = {"DURATION": (("s", 10**9), ("ms", 10**6)), "SIZE": (("M", 1 << 20),)}
         rows = re.findall(r'^OPTION\((DURATION|SIZE), \w+, "([a-z-]+)", 0, ([^,]+),', table, re.M)
         self.assertEqual(len(rows), 9)
@@ -379,7 +379,7 @@ class Configured(Case):
             number = eval(value.replace("LL", ""), {})  # 4LL << 20
             unit, size = next(((u, s) for u, s in units[kind] if number and number % s == 0), ("", 1))
             text = f"{number // size}{unit}"
-            about = re.search(rf"--{name} .*?(?=\n +--|\n  -)", told, re.S)[0]
+            about = re.search(rf"--{name} .*?(?=\n +--|\n  -)", help_text, re.S)[0]
             self.assertRegex(" ".join(about.split()), rf"\({text}\)\.$", name)
             entry = re.search(rf"^\.It Fl -{name} .*?(?=^\.It )", page, re.M | re.S)[0]
             self.assertIn(f"\nDefault: {text}.\n", entry, name)

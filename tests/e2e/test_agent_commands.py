@@ -131,19 +131,19 @@ class Commands(Case):
             agent.until_done(1)
 
     def test_status_in_words(self):
-        self.log("told")
+        self.log("words")
         self.server.script = [{"status": 503, "headers": {"Retry-After": "1000"}}]
         with self.agent("--compression", "gzip") as agent:
             until(lambda: agent.status()["state"] == "waiting", agent.said)
-            told = agent.ask("status")[1].splitlines()
-            self.assertRegex(told[0], r"^waiting: the server answers 503: as the script says; next try in (9\d\d|1\d{3}) s$")
+            lines = agent.ask("status")[1].splitlines()
+            self.assertRegex(lines[0], r"^waiting: the server answers 503: as the script says; next try in (9\d\d|1\d{3}) s$")
             agent.ask("pause")
             self.assertNotIn("next try", agent.ask("status")[1])
             agent.ask("resume")
-            self.assertRegex(told[1], rf"^sends to: {self.server.url}; last good answer: \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC$")
-            self.assertEqual(told[2], "sessions: 1, of them on the server: 0; channels that cannot go on: 0")
-            self.assertRegex(told[3], r"^bytes that wait: [1-9]\d*; dead letters: 0$")
-            self.assertEqual(len(told), 4)
+            self.assertRegex(lines[1], rf"^sends to: {self.server.url}; last good answer: \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC$")
+            self.assertEqual(lines[2], "sessions: 1, of them on the server: 0; channels that cannot go on: 0")
+            self.assertRegex(lines[3], r"^bytes that wait: [1-9]\d*; dead letters: 0$")
+            self.assertEqual(len(lines), 4)
         with self.agent(server="http://127.0.0.1:1", state=self.dir / "other") as agent:
             self.assertIn("; last good answer: none since the agent began\n", agent.ask("status")[1])
 

@@ -110,8 +110,8 @@ class Configurations(Case):
         self.assertEqual(house.ask("DELETE", "/configs/prod").status, 204)
         until(lambda: self.cached("@host") is None, house.agent.said)
         self.assertEqual(house.ask("GET", "/host-configs").json()["rows"], [])
-        told = [(action, target) for action, target, _ in house.audit() if action in ("config.assign", "config.release")]
-        self.assertEqual(told[::-1], [("config.assign", HOST), ("config.assign", HOST), ("config.release", HOST), ("config.assign", HOST)])
+        changes = [(action, target) for action, target, _ in house.audit() if action in ("config.assign", "config.release")]
+        self.assertEqual(changes[::-1], [("config.assign", HOST), ("config.assign", HOST), ("config.release", HOST), ("config.assign", HOST)])
 
     def test_refused_with_a_sentence(self):
         for options, said in (('{"profiling_engin": "Trace"}', "here is no option 'profiling_engin'; is it 'profiling_engine'?"),
@@ -260,7 +260,7 @@ class Captures(Case):
     @unittest.skipIf(os.geteuid() or not shutil.which("setpriv"), "only root has programs of other users")
     def test_a_program_of_another_user(self):
         """As root the agent needs one capability: the one that deploy/systemd/gpufl-agent-captures.conf leaves."""
-        told = {}
+        outcomes = {}
         for left in ("+dac_override", "+dac_read_search"):  # the other one reads the logs, and opens no socket
             folder = self.dir / left[1:]
             house = House(folder, BUILD, starter=("setpriv", "--bounding-set", f"-all,{left}"))
@@ -270,12 +270,12 @@ class Captures(Case):
                 house.logs.chmod(0o777)
                 program = house.start(starter=("setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"), **DORMANT)
                 row = house.outcome(house.capture(program), "open", "done", "refused")
-                told[left] = row["state"] if row["state"] == "refused" else "obeyed", row["reason"]
+                outcomes[left] = row["state"] if row["state"] == "refused" else "obeyed", row["reason"]
             finally:
                 house.close()
-        self.assertEqual(told["+dac_override"], ("obeyed", ""))
-        self.assertEqual(told["+dac_read_search"][0], "refused")
-        self.assertIn("belongs to user 54321: the agent is root, but lacks the capability CAP_DAC_OVERRIDE", told["+dac_read_search"][1])
+        self.assertEqual(outcomes["+dac_override"], ("obeyed", ""))
+        self.assertEqual(outcomes["+dac_read_search"][0], "refused")
+        self.assertIn("belongs to user 54321: the agent is root, but lacks the capability CAP_DAC_OVERRIDE", outcomes["+dac_read_search"][1])
 
     def test_an_agent_without_a_server(self):
         """The server goes and comes back: a request of afterwards is obeyed."""

@@ -131,7 +131,7 @@ class Real(unittest.TestCase):
         self.addCleanup(proxy.close)
         proxy.share, proxy.first = 0.5, ["cut_after"] * 6
         proxy.draw = lambda: (proxy.first.pop() if proxy.first and proxy.dice.random() < proxy.share else None)
-        self.refused_lines_of_a_window("unheard", proxy)
+        self.refused_lines_of_a_window("unanswered", proxy)
         self.assertEqual(proxy.first, [])
 
     def test_a_line_that_no_memory_should_hold(self):

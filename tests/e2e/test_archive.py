@@ -463,7 +463,7 @@ class Reads(Case):
             self.assertIn(words, ran.stderr)
             self.assertEqual(len(ran.stderr.splitlines()), 1, ran.stderr)
 
-    def test_it_ends_clean_when_it_is_told_to(self):
+    def test_it_ends_clean_when_it_is_terminated(self):
         proxy = self.proxy(faults=["503", "hang"])
         program = subprocess.Popen([GPUFL, "report", self.url], stderr=subprocess.PIPE, text=True,
                                    env={**s3_run.environment(proxy.url), "TMPDIR": str(self.tmp)})

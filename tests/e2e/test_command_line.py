@@ -116,7 +116,7 @@ class CommandLine(unittest.TestCase):
             self.assertEqual("never used the GPU" in done.stderr, code == 3)
             self.assertFalse((self.dir / "never").exists())
 
-    def test_a_socket_that_was_left_behind(self):
+    def test_a_socket_that_was_left_over(self):
         """The process it is named after runs, and is another one: nobody listens."""
         folder = self.dir / "gpufl"
         folder.mkdir(0o700)
@@ -129,10 +129,10 @@ class CommandLine(unittest.TestCase):
 
     def test_cuda_12_is_not_sold_as_measured(self):
         words = "CUDA 12: record layouts checked, not verified on a real driver"
-        for major, is_told in ((12, True), (13, False)):
+        for major, warned in ((12, True), (13, False)):
             text = self.run_it("gpufl info", 0, **{**FAKE, "GPUFL_CUPTI_PATH": str(BUILD / f"fake/libcupti.so.{major}")})
             self.assertIn(f"libcupti.so.{major}", text)
-            self.assertEqual(words in text, is_told, text)
+            self.assertEqual(words in text, warned, text)
 
     def lines_of(self, *arguments, **env):
         done = subprocess.run(["gpufl", *arguments], cwd=self.dir, env={**self.env, **env}, capture_output=True, text=True,
@@ -153,31 +153,31 @@ class CommandLine(unittest.TestCase):
             self.assertIn(part, everything)
 
     def metrics_of(self, **env):
-        told = json.loads("".join(self.lines_of("info", "--metrics", "--json", **{**FAKE, **env})))
-        self.assertLessEqual(len(told["chips"]), 1)  # both fake GPUs are of one chip
-        return told["error"], {(m["set"], m["name"]): (m["passes"], m["sampled"]) for m in told["chips"][0]["metrics"]}
+        info = json.loads("".join(self.lines_of("info", "--metrics", "--json", **{**FAKE, **env})))
+        self.assertLessEqual(len(info["chips"]), 1)  # both fake GPUs are of one chip
+        return info["error"], {(m["set"], m["name"]): (m["passes"], m["sampled"]) for m in info["chips"][0]["metrics"]}
 
     def test_metrics_of_the_device(self):
-        error, told = self.metrics_of()
+        error, metrics = self.metrics_of()
         self.assertIsNone(error)
-        self.assertEqual(told["memory", "lts__t_sector_hit_rate.pct"], (1, True))
-        self.assertEqual(told[None, "dram__bytes_read.sum"], (1, True))
-        self.assertEqual(told[None, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"], (1, True))
-        self.assertEqual(told[None, "odd__unit.sum"], (0, False))  # the device has no such counter
-        _, told = self.metrics_of(FAKE_CUPTI="pm-nolinks")
-        self.assertEqual(told["overview", "pcie__read_bytes.sum.per_second"], (0, False))
-        error, told = self.metrics_of(FAKE_CUPTI="pm-privileges")  # then it is not known whether it may be sampled
-        self.assertEqual(told["overview", "pcie__read_bytes.sum.per_second"], (1, None))
+        self.assertEqual(metrics["memory", "lts__t_sector_hit_rate.pct"], (1, True))
+        self.assertEqual(metrics[None, "dram__bytes_read.sum"], (1, True))
+        self.assertEqual(metrics[None, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"], (1, True))
+        self.assertEqual(metrics[None, "odd__unit.sum"], (0, False))  # the device has no such counter
+        _, metrics = self.metrics_of(FAKE_CUPTI="pm-nolinks")
+        self.assertEqual(metrics["overview", "pcie__read_bytes.sum.per_second"], (0, False))
+        error, metrics = self.metrics_of(FAKE_CUPTI="pm-privileges")  # then it is not known whether it may be sampled
+        self.assertEqual(metrics["overview", "pcie__read_bytes.sum.per_second"], (1, None))
         text = self.lines_of("info", "--metrics", **FAKE)
         self.assertIn("     1 yes      lts__t_sector_hit_rate.pct", text)
         self.assertIn("     - -        odd__unit.sum", text)
 
     def test_metrics_of_the_sets_are_known_without_a_device(self):
         for env in ({"GPUFL_CUPTI_PATH": str(BUILD / "fake/libcupti.so.12")}, {"FAKE_CUPTI": "fail=cuptiProfilerInitialize:1:15"}):
-            error, told = self.metrics_of(**env)
+            error, metrics = self.metrics_of(**env)
             self.assertTrue(error)
-            self.assertEqual(told["roofline", "dram__bytes_read.sum.per_second"], (None, None))
-            self.assertNotIn(None, {key[0] for key in told})
+            self.assertEqual(metrics["roofline", "dram__bytes_read.sum.per_second"], (None, None))
+            self.assertNotIn(None, {key[0] for key in metrics})
         self.assertIn("no GPU could be asked, so passes are not known (?)", self.lines_of("info", "--metrics", **{**FAKE, "FAKE_CUPTI": "fail=cuptiProfilerInitialize:1:15"}))
 
     def test_the_same_by_the_librarys_names(self):

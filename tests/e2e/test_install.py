@@ -104,8 +104,8 @@ class Installed(unittest.TestCase):
 
     def test_nothing_points_into_the_build(self):
         for path in [*self.bin.iterdir(), *self.lib.glob("libgpufl*.so")]:
-            told = run("readelf", "-d", path).stdout
-            for line in re.findall(r"R(?:UN)?PATH.*\[(.*)\]", told):
+            dynamic = run("readelf", "-d", path).stdout
+            for line in re.findall(r"R(?:UN)?PATH.*\[(.*)\]", dynamic):
                 self.assertTrue(line.startswith("$ORIGIN"), f"{path}: {line}")
         for path in [*self.lib.glob("cmake/gpufl/*"), *self.lib.glob("pkgconfig/*")]:
             text = path.read_text()
@@ -192,9 +192,9 @@ class Installed(unittest.TestCase):
         self.assertTrue((self.prefix / "share/bash-completion/completions/gpufl").exists())
 
     def test_the_monitor_answers(self):
-        told = run(self.bin / "gpufl-monitor", "--check", "--listen", "0", "--log-path", self.top / "watched", "--run-dir",
-                   self.top / "watching", env={**self.env, "LD_LIBRARY_PATH": str(BUILD / "fake")}).stdout
-        self.assertIn("and answer at http://127.0.0.1:", told)
+        printed = run(self.bin / "gpufl-monitor", "--check", "--listen", "0", "--log-path", self.top / "watched", "--run-dir",
+                      self.top / "watching", env={**self.env, "LD_LIBRARY_PATH": str(BUILD / "fake")}).stdout
+        self.assertIn("and answer at http://127.0.0.1:", printed)
 
     def test_what_is_installed_is_what_product_builds(self):
         if not (BUILD / "build.ninja").exists():

@@ -32,7 +32,7 @@ def uuid(k):
 
 
 class Samples(unittest.TestCase):
-    def test_all_that_the_driver_tells(self):
+    def test_all_that_the_driver_reports(self):
         with monitor(devices=2) as m:
             m.control.pid(0, os.getpid())
             m.control.parts = 2
@@ -240,7 +240,7 @@ class Faults(unittest.TestCase):
             last = m.sessions()[-1].last("monitor")
         self.assertGreaterEqual(last["rounds_missed"], 15)
 
-    def test_told_to_end_while_the_driver_hangs(self):
+    def test_terminated_while_the_driver_hangs(self):
         with monitor() as m:
             m.wait_rows(3, "device_metric")
             m.control.slow_ms = 600000
@@ -467,9 +467,9 @@ class BadInput(unittest.TestCase):
     def test_manual_has_every_option(self):
         text = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout
         with open(os.path.join(SOURCE, "docs", "man", "gpufl-monitor.1"), encoding="utf-8") as f:
-            told = set(re.findall(r"^\.It .*Fl -([a-z-]+)", f.read(), re.M))
-        self.assertEqual(set(re.findall(r"--([a-z][a-z-]+)", text.split("Options")[1])) - {"interval"}, told - {"interval"})
-        self.assertIn("interval", told)
+            documented = set(re.findall(r"^\.It .*Fl -([a-z-]+)", f.read(), re.M))
+        self.assertEqual(set(re.findall(r"--([a-z][a-z-]+)", text.split("Options")[1])) - {"interval"}, documented - {"interval"})
+        self.assertIn("interval", documented)
         version = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
         self.assertRegex(version, r"^gpufl-monitor \d+\.\d+\.\d+\n$")
 

@@ -22,7 +22,7 @@ PROGRAM, _, FAKES, SOURCE = sys.argv[1:5]
 RULES = os.path.join(SOURCE, "deploy", "prometheus")
 DASHBOARD = os.path.join(SOURCE, "deploy", "grafana", "gpufl-monitor.json")
 # Metrics that the fake driver does not answer: none of these has a series here.
-UNTOLD = {"gpufl_gpu_dram_active_ratio", "gpufl_gpu_fan_ratio"}
+UNANSWERED = {"gpufl_gpu_dram_active_ratio", "gpufl_gpu_fan_ratio"}
 
 
 # Two Slurm jobs and two pods.
@@ -123,7 +123,7 @@ class Scraped(unittest.TestCase):
             with self.subTest(panel, query=query):
                 metrics = metrics_of(query)
                 self.assertTrue(metrics)
-                if metrics <= UNTOLD:
+                if metrics <= UNANSWERED:
                     self.assertEqual(self.prometheus.query(query), [])
                     with open(os.path.join(SOURCE, "src", "monitord", "metrics.def"), encoding="utf-8") as f:
                         text = f.read()
@@ -168,8 +168,8 @@ class Scraped(unittest.TestCase):
                 if "slurm_job" not in target["legendFormat"]:
                     continue
                 found = self.prometheus.query(re.sub(r"\$(instance|gpu)\b", ".*", target["expr"]).replace("$__rate_interval", "1m"))
-                told = {x["metric"].get("slurm_job") or x["metric"].get("pod") for x in found if x["metric"]["gpu"] == "1"}
-                self.assertEqual(told, {"4711", "4712", "ml/train-0", "ml/train-1"}, panel["title"])
+                workloads = {x["metric"].get("slurm_job") or x["metric"].get("pod") for x in found if x["metric"]["gpu"] == "1"}
+                self.assertEqual(workloads, {"4711", "4712", "ml/train-0", "ml/train-1"}, panel["title"])
                 legends += 1
         self.assertGreater(legends, 1)
 
@@ -209,7 +209,7 @@ class Files(unittest.TestCase):
         self.promtool("check", "config", "prometheus.yml")
         self.promtool("test", "rules", "gpufl-monitor.rules.test.yml")
 
-    def test_every_alert_is_tested_and_told(self):
+    def test_every_alert_is_tested_and_documented(self):
         names = {}
         for file in ("gpufl-monitor.rules.yml", "gpufl-monitor.rules.test.yml"):
             with open(os.path.join(RULES, file), encoding="utf-8") as f:

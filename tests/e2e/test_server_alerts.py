@@ -140,7 +140,7 @@ class Alerts(unittest.TestCase):
         rules = [self.rule(subject=subject, threshold=threshold, host="node-both")["id"]
                  for subject, threshold in (("gpu.sm_active", 1), ("process.memory_used", 500), ("monitor.rows_lost", 0))]
 
-        def told_by_the_monitor(at, *rows):
+        def monitor_sends(at, *rows):
             monitor.sample({"cpu": 1}, {"power": 100, "sm_active": 9000}, at=at)
             monitor.send({"type": "process_metric", "time": at, "pid": 11, "memory_used": 900, **row},
                          {"type": "monitor", "rows": 1, "time": at, "rounds": 3, "rows_lost": 4}, *rows)
@@ -154,7 +154,7 @@ class Alerts(unittest.TestCase):
 
         def firings(path="firings/open"):
             return sorted(f["id"] for f in self.ask("GET", path)["rows"] if f["alert"] in rules)
-        told_by_the_monitor(second)
+        monitor_sends(second)
         first = until(lambda: len(firings()) == 3 and firings(), lambda: f"not all fire: {firings()}")
         for k in range(2, 8):  # the program's samples are newer than the monitor's, which come later
             program.sample({"cpu": 2}, {"power": 200 + k}, at=k * second)
@@ -162,14 +162,14 @@ class Alerts(unittest.TestCase):
             self.assertEqual((state["session"], state["sm_active"], state["process"]["memory_used"][2]), ("both-p", 9000, 900), state)
             self.assertEqual(set(state["kept"]), {"sm_active", "process"}, state)
             self.assertEqual({session for _, session in state["kept"].values()}, {"both-m"})
-            told_by_the_monitor(k * second - second // 2)
+            monitor_sends(k * second - second // 2)
             late = str(began + k * second - second // 2)
             until(lambda: {at for at, _ in gpu(power=200 + k)["kept"].values()} == {late}, "what came late is not kept")
         self.assertEqual(self.ask("GET", "hosts/node-both")["state"]["monitor"], {"rounds": 3, "rows_lost": 4})
         mark = self.rule(subject="gpu.power", threshold=150, host="node-both")["id"]
         until(lambda: [f for f in self.ask("GET", "firings/open")["rows"] if f["alert"] == mark], "no round came after these samples")
         self.assertEqual((firings(), firings("firings")), (first, first))  # none has ended, and none has begun again
-        told_by_the_monitor(9 * second, {"type": "gpu_process", "time": 9 * second, "pid": 11, "phase": 1, **row})
+        monitor_sends(9 * second, {"type": "gpu_process", "time": 9 * second, "pid": 11, "phase": 1, **row})
         gpu(session="both-m")
         program.sample({"cpu": 2}, {"power": 210}, at=10 * second)
         self.assertNotIn("process", gpu(power=210))

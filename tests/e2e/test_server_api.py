@@ -452,8 +452,8 @@ class Loaded(unittest.TestCase):
             quoted = "".join("%%%02x" % b for b in text.encode())
             answer = self.get(f"{AT}/kernels?pattern={quoted}")
             self.assertEqual(answer.status, 200, answer)
-            told = answer.json()
-            for symbol, name in zip(told["mangled"], told["names"]):
+            kernels = answer.json()
+            for symbol, name in zip(kernels["mangled"], kernels["names"]):
                 self.assertIn(text.lower(), f"{symbol}\n{name}".lower())
             self.assertEqual(self.get(f"/api/v1/sessions?text={quoted}").status, 200)
             self.assertEqual(self.get(f"/api/v1/sessions?app={quoted}").json()["rows"], [])

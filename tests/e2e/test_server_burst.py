@@ -39,8 +39,8 @@ class Burst(unittest.TestCase):
 
     def test_small_sessions(self):
         """Sixty sessions have their rows, and have them after a restart."""
-        told = json.loads(self.burst("--sessions", "60", "--senders", "2", "--asks", "2", "--kernels", "500", program="sessions.py"))
-        self.assertLess(told["columns_kib_each"], 64)
+        result = json.loads(self.burst("--sessions", "60", "--senders", "2", "--asks", "2", "--kernels", "500", program="sessions.py"))
+        self.assertLess(result["columns_kib_each"], 64)
 
     def test_refused_in_time(self):
         """More than may wait get 429, with when to try again and why, and are loaded in the end."""
@@ -56,8 +56,8 @@ class Burst(unittest.TestCase):
 
     def test_soak(self):
         """Short sessions beside retention."""
-        told = self.burst("--sessions", "60", "--minutes", "0.2", "--senders", "2", "--kernels", "50", "--look", "2", program="soak.py")
-        self.assertIn('"left": 60', told)
+        printed = self.burst("--sessions", "60", "--minutes", "0.2", "--senders", "2", "--kernels", "50", "--look", "2", program="soak.py")
+        self.assertIn('"left": 60', printed)
 
 
 class Aside(unittest.TestCase):
@@ -89,7 +89,7 @@ class Aside(unittest.TestCase):
         loaded = self.command("aside", "load", "--data", self.data)
         self.assertEqual((loaded.returncode, loaded.stdout), (0, "0 sessions that were set aside are loaded\n"))
 
-    def test_what_waits_is_told(self):
+    def test_what_waits_is_reported(self):
         """/metrics has what waits and what is free; /readyz is 200 while nothing is wrong."""
         with Server(PROGRAM, data=self.data) as server:
             text = server.ask("GET", "/metrics").body.decode()

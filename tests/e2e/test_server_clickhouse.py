@@ -470,7 +470,7 @@ class WithClickHouse(unittest.TestCase):
             f.write(bytes(b ^ 0x55 for b in before[len(before) // 2:][:64]))
         return path, before
 
-    def test_6_checked_and_no_secret_is_told(self):
+    def test_6_checked_and_no_secret_is_shown(self):
         self.assertEqual(self.server.stop(), 0)
         out = subprocess.run([PROGRAM, "check", "--data", self.server.data], capture_output=True, text=True,
                              env={**os.environ, "GPUFL_SERVER_COLUMNS": self.store.url})

@@ -140,16 +140,16 @@ class Fleet(unittest.TestCase):
         self.assertEqual(state["memory_used"], 5)
         self.assertEqual(self.get("hosts/node-share")["state"].get("cpu"), 8)
 
-    def test_followers_are_told(self):
+    def test_followers_get_new_samples(self):
         with contextlib.closing(self.server.events(self.key)) as events:
-            sender = Sender(self.server, self.key, "live-2", "node-told", gpus=1)
+            sender = Sender(self.server, self.key, "live-2", "node-followed", gpus=1)
             sender.sample({"cpu": 11}, {"gpu_util": 12})
             for event, data in events:
-                hosts = [h for h in data["hosts"] if h["name"] == "node-told"] if event == "fleet" else []
+                hosts = [h for h in data["hosts"] if h["name"] == "node-followed"] if event == "fleet" else []
                 if hosts and (hosts[0]["state"] or {}).get("cpu") == 11:
                     break
-            gpus = [g for g in data["gpus"] if g["uuid"] == "GPU-node-told-0"]
-            self.assertEqual((gpus[0]["state"]["gpu_util"], gpus[0]["host"]), (12, "node-told"))
+            gpus = [g for g in data["gpus"] if g["uuid"] == "GPU-node-followed-0"]
+            self.assertEqual((gpus[0]["state"]["gpu_util"], gpus[0]["host"]), (12, "node-followed"))
             self.assertEqual(data["more"], [])
 
     def test_what_is_older_changes_nothing(self):

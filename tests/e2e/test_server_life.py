@@ -451,8 +451,8 @@ class Misbehaves(unittest.TestCase):
             self.assertEqual(server.ask("GET", "/metrics", Authorization="Bearer abc").status, 200)
 
 
-class Told(unittest.TestCase):
-    """What the server is given, and what it says about it."""
+class Started(unittest.TestCase):
+    """What the server is given when it starts, and what it says about it."""
 
     def run_it(self, *arguments, **environment):
         return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=PATIENCE,
@@ -487,8 +487,8 @@ class Told(unittest.TestCase):
         with open(os.path.join(SOURCE, "docs", "man", "gpufl-server.1")) as page:
             manual = page.read()
         options = set(re.findall(r"--([a-z][a-z-]+)", text.split("Options")[1]))
-        told = set(re.findall(r"^\.It .*Fl -([a-z-]+)", manual, re.M))
-        self.assertEqual(options, told)
+        documented = set(re.findall(r"^\.It .*Fl -([a-z-]+)", manual, re.M))
+        self.assertEqual(options, documented)
         out = self.run_it("openapi")
         with open(os.path.join(SOURCE, "docs", "openapi.json")) as kept:
             self.assertEqual(json.loads(out.stdout), json.load(kept))

@@ -146,9 +146,9 @@ class Small(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder, self.sessions = folder.name, []
         for _ in range(3):
-            told = subprocess.run([GPUFL, "sim", "--kernels", "300", "--rate", "max", "--output", folder.name],
+            done = subprocess.run([GPUFL, "sim", "--kernels", "300", "--rate", "max", "--output", folder.name],
                                   capture_output=True, text=True, check=True, timeout=PATIENCE)
-            self.sessions.append(self.server.load(self.key, json.loads(told.stdout)["directory"]))
+            self.sessions.append(self.server.load(self.key, json.loads(done.stdout)["directory"]))
 
     def packs(self, data):
         return [os.path.join(at, name) for at, _, files in os.walk(os.path.join(data, "columns")) for name in files
@@ -464,7 +464,7 @@ class Guessed(unittest.TestCase):
         said = dict(self.RIGHT, **({"password": password} if password else {}))
         return server.ask("POST", "/api/v1/auth/login", said, **fields)
 
-    def test_behind_a_proxy(self):
+    def test_addresses_through_a_proxy(self):
         with Server(PROGRAM, "--trusted-proxy", "10.0.0.0/8,127.0.0.1") as server:
             server.set_up()
             for i in range(10):

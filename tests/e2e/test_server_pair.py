@@ -163,7 +163,7 @@ class Pair(unittest.TestCase):
             self.assertEqual(listed(server), [])
             self.assertEqual(server.ask("GET", "/api/v1/running", Authorization=self.key).json()["rows"], [])
 
-    def test_alerts_are_told_once_and_go_on(self):
+    def test_alerts_are_sent_once_and_go_on(self):
         with contextlib.closing(Receiver()) as receiver:
             rule = {"name": "hot", "kind": "metric", "subject": "host.cpu", "threshold": 50, "url": receiver.url}
             self.assertEqual(self.two.as_user("POST", "/api/v1/alerts", rule).status, 200)

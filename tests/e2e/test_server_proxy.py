@@ -51,7 +51,7 @@ def free_port():
 class Proxy:
     """nginx with the page's file: only its certificate, its port and the server's port are changed."""
 
-    def __init__(self, behind):
+    def __init__(self, server_port):
         self.folder = tempfile.mkdtemp(prefix="gpufl-nginx-")
         cert, key = (os.path.join(self.folder, "tls." + end) for end in ("pem", "key"))
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
@@ -61,7 +61,7 @@ class Proxy:
         self.port = free_port()
         file = put(documented(), f"/etc/ssl/{NAME}.pem", cert)
         file = put(put(file, f"/etc/ssl/{NAME}.key", key), "listen 443 ssl", f"listen 127.0.0.1:{self.port} ssl")
-        file = put(file, "http://127.0.0.1:8080", f"http://127.0.0.1:{behind}")
+        file = put(file, "http://127.0.0.1:8080", f"http://127.0.0.1:{server_port}")
         stores = " ".join(f"{kind}_temp_path {self.folder};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         user = "user root;" if os.getuid() == 0 else ""
         with open(os.path.join(self.folder, "nginx.conf"), "w", encoding="utf-8") as out:
@@ -96,7 +96,7 @@ class Proxy:
         return connection
 
 
-class Behind(Server):
+class ThroughProxy(Server):
     """The server, asked through a proxy."""
     proxy, source = None, "127.0.0.1"
 
@@ -107,9 +107,9 @@ class Behind(Server):
 class Proxied(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        Behind.port = free_port()
-        cls.server = Behind(PROGRAM, "--public-url", f"https://{NAME}", "--trusted-proxy", "127.0.0.1", "--listen",
-                            f"127.0.0.1:{Behind.port}")
+        ThroughProxy.port = free_port()
+        cls.server = ThroughProxy(PROGRAM, "--public-url", f"https://{NAME}", "--trusted-proxy", "127.0.0.1", "--listen",
+                                  f"127.0.0.1:{ThroughProxy.port}")
         cls.addClassCleanup(cls.server.__exit__)
         cls.server.proxy = Proxy(cls.server.port)
         cls.addClassCleanup(cls.server.proxy.close)

@@ -307,16 +307,16 @@ class Compared(unittest.TestCase):
             # The command gives the same answer.
             out = subprocess.run([GPUFL, "compare", "--json", os.path.join(folder, "a"), os.path.join(folder, "b")],
                                  capture_output=True, check=True)
-            told = json.loads(out.stdout)
-            self.assertEqual(told["sentences"], answer["sentences"])
-            self.assertRegex(told["sentences"][0], r"^B: .* kernel time")
-            self.assertEqual({k["symbol"]: (k["verdict"], k["ratio"], k["p"]) for k in told["kernels"]},
+            printed = json.loads(out.stdout)
+            self.assertEqual(printed["sentences"], answer["sentences"])
+            self.assertRegex(printed["sentences"][0], r"^B: .* kernel time")
+            self.assertEqual({k["symbol"]: (k["verdict"], k["ratio"], k["p"]) for k in printed["kernels"]},
                              {k["symbol"]: (k["verdict"], k["ratio"], k["p"]) for k in answer["kernels"]})
-            self.assertEqual({s["path"]: s["verdict"] for s in told["scopes"]},
+            self.assertEqual({s["path"]: s["verdict"] for s in printed["scopes"]},
                              {s["path"]: s["verdict"] for s in answer["scopes"]})
             text = subprocess.run([GPUFL, "compare", os.path.join(folder, "a"), os.path.join(folder, "b")],
                                   capture_output=True, check=True, text=True).stdout
-            self.assertTrue(text.startswith(told["sentences"][0] + "\n"), text)
+            self.assertTrue(text.startswith(printed["sentences"][0] + "\n"), text)
             self.assertRegex(text, r"(?m)^  \d+ same, 1 slower\n.*\n  slower +\+\d")
             for bad, status in ((dict(a="", b=both["b"]), 400), (dict(a="x", b="y"), 404), (dict(a="../x", b="y"), 400),
                                 (dict(a=",".join([sides["a"][0]] * 65), b=both["b"]), 400)):

@@ -232,12 +232,12 @@ class Asked(unittest.TestCase):
         self.assertEqual(self.rows("SELECT current_setting('enable_external_access'), current_setting('lock_configuration')"),
                          [[False, True]])
 
-    def test_nothing_of_the_host_is_told(self):
-        told = [*self.rows("SELECT path FROM duckdb_databases()"), *self.rows("SELECT comment FROM duckdb_databases()"),
-                *self.rows("SELECT value FROM duckdb_settings() WHERE value IS NOT NULL")]
-        told = [t for (t,) in told if t]
-        self.assertGreater(len(told), 10)
-        for text in told:
+    def test_nothing_of_the_host_is_shown(self):
+        texts = [*self.rows("SELECT path FROM duckdb_databases()"), *self.rows("SELECT comment FROM duckdb_databases()"),
+                 *self.rows("SELECT value FROM duckdb_settings() WHERE value IS NOT NULL")]
+        texts = [t for (t,) in texts if t]
+        self.assertGreater(len(texts), 10)
+        for text in texts:
             self.assertNotIn(self.server.data, text)
             self.assertNotIn(os.path.expanduser("~") + "/.", text)
 

@@ -255,7 +255,7 @@ class Odd(Case):
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assert_arrived(folder)
 
-    def test_a_missing_part_is_told(self):
+    def test_a_missing_part_is_reported(self):
         folder = self.session(kernels=20000)
         pack(folder)
         parts = sorted(folder.glob("device.*.log.gz"), key=part_number)
@@ -349,7 +349,7 @@ class Keys(Case):
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertNotIn(KEY, run.stdout + run.stderr)
 
-    def test_a_key_file_that_others_can_read_is_told(self):
+    def test_a_key_file_that_others_can_read_is_reported(self):
         self.session(kernels=100)
         file = self.dir / "key"
         file.write_text(KEY)

@@ -197,7 +197,7 @@ def test_numba_events_of_every_numba_cuda(monkeypatch, known):
 
 
 @NUMBA
-def test_numba_cuda_without_the_event_is_told(monkeypatch):
+def test_numba_cuda_without_the_event_warns(monkeypatch):
     import gpufl.numba
 
     events = Events(set())

@@ -313,9 +313,9 @@ assert not result and result.code < 0 and result.message and result.events_uploa
 @pytest.mark.parametrize("how", ["keyword", "environment"])
 def test_remote_upload_warns_and_uploads_at_exit(run, tmp_path, how):
     """The test's own gpufl records that it ran after the session had ended."""
-    told = tmp_path / "told"
+    recorded = tmp_path / "recorded"
     command = tmp_path / "gpufl"
-    command.write_text(f'#!/bin/sh\ncat "$LOGS"/*/system*.log >"{told}" 2>/dev/null\necho "$@" >>"{told}"\n')
+    command.write_text(f'#!/bin/sh\ncat "$LOGS"/*/system*.log >"{recorded}" 2>/dev/null\necho "$@" >>"{recorded}"\n')
     command.chmod(0o755)
     environment = {"GPUFL_CLI": str(command)} | ({"GPUFL_REMOTE_UPLOAD": "1"} if how == "environment" else {})
     keyword = "remote_upload=True, " if how == "keyword" else ""
@@ -325,10 +325,10 @@ begin({keyword}backend_url="http://127.0.0.1:9")
 if os.fork() == 0:
     raise SystemExit(0)  # a child's end uploads nothing
 os.wait()
-assert not os.path.exists({str(told)!r})
+assert not os.path.exists({str(recorded)!r})
 """, options=("-W", "always"), **environment)
     assert "DeprecationWarning: remote_upload" in done.stderr and "has no effect" not in done.stderr
-    text = told.read_text()
+    text = recorded.read_text()
     assert "upload" in text and '"type":"end"' in text
 
 
