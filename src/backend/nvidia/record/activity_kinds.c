@@ -38,7 +38,7 @@ static bool kind_wanted(const struct trace *t, unsigned i)
     int kind = kind_rows[i].kind;
     bool calls = kind == CUPTI_KIND_DRIVER || kind == CUPTI_KIND_RUNTIME;
     bool apart = has_kinds_by_api(t->cupti);
-    /* Records that could not be disabled again: see activity_kinds_disable and told_apart. */
+    /* Records that could not be disabled again: see activity_kinds_disable and has_kinds_by_api. */
     bool stays = nv_engines_keep_ids(t) || !apart;
     if (calls && (t->no_ids || (stays && !t->config.external_always)))
         return false;
