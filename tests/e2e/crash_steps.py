@@ -136,7 +136,7 @@ class Steps(unittest.TestCase):
         return list((server.folder / "data" / "columns").rglob(f"{ID}*.duckdb"))
 
     def test_growth(self):
-        """Into a file of its own, and the choice between both files at the next start."""
+        """A session grows into a file of its own; the next start chooses between both files."""
         server = self.copy_of("small", "grown")
         self.assertEqual(self.own_file(server), [])
         most = self.counted(server, self.grow)
@@ -181,7 +181,7 @@ class Steps(unittest.TestCase):
         self.clean(server, want)
 
     def test_backup(self):
-        """Killed in a backup: the data are as before, half a backup does not stay, and a whole one is whole."""
+        """After a kill in a backup the data are as before, half a backup is removed, and a whole one can be restored."""
         server, want = self.copy_of("small", "backed"), (FIRST - 1) * ROWS
         most = self.counted(server, self.back_up)
         shutil.rmtree(self.dir / "backed" / "data" / "backups")

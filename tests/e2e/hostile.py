@@ -137,7 +137,7 @@ class Hostile(unittest.TestCase):
     # ---- what is sent as sessions --------------------------------------------------------------
 
     def test_lines_that_are_none(self):
-        """Each is left out with its reason; the sound ones around it are kept."""
+        """Each line that is not valid is left out with its reason; the valid lines around it are kept."""
         good = {"type": "clock", "rows": 1, "monotonic": 1000, "real": 1, "uncertainty": 0}
         bad = [b"not json\n", b"{\n", b'{"type":"kernel","rows":1\n', b'{"type":"kernel","rows":"many"}\n',
                b'{"type":"kernel","rows":-1}\n', b'{"type":"kernel","rows":99999999999,"start":[1]}\n',
@@ -182,7 +182,7 @@ class Hostile(unittest.TestCase):
         self.problem(self.send(b"x", "br"), 415)
 
     def test_a_long_line_is_not_held(self):
-        """100 MB without an end: left out, as it comes; so is one that is packed."""
+        """A line of 100 MB is left out while it arrives; packed, it is left out or refused."""
         body = lines(header(self.id)) + b'{"type":"kernel","x":"' + b"x" * (100 * MIB) + b'"}\n' + lines(
             {"type": "clock", "rows": 1, "monotonic": 1000, "real": 1, "uncertainty": 0})
         answer = self.send(body)
@@ -206,7 +206,7 @@ class Hostile(unittest.TestCase):
                 self.problem(self.send(bomb, encoding, session=f"{self.id}-{i}"), 413)
 
     def test_windows_larger_than_memory(self):
-        """What a sender says that unpacking needs is not given to it."""
+        """A frame that claims to need more memory for its window than the server has is refused."""
         body = lines(header(self.id))
         self.assertEqual(self.send(zstd(body), "zstd").status, 200)  # so each frame below is sound except for one byte
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -278,7 +278,7 @@ class Hostile(unittest.TestCase):
                     self.assertIn("'host'", answer.json()["detail"])
 
     def test_ids_that_collide(self):
-        """Two programs, two workspaces, two bodies at one place: nobody gets the other's."""
+        """Two programs, two workspaces and two bodies have one id or one offset: none gets the other's data."""
         first = lines(header(self.id, "system"), {"type": "clock", "rows": 1, "monotonic": 1000, "real": 1,
                                                   "uncertainty": 0})
         self.assertEqual(self.send(first, X_GpuFlight_Channel="system", X_GpuFlight_Offset="0").status, 200)
@@ -385,7 +385,7 @@ class Hostile(unittest.TestCase):
         self.problem(self.ask("GET", "/api/v1/audit"), 200)
 
     def test_every_member_of_every_body(self):
-        """As every parameter of every question, for what is posted."""
+        """Each member of each posted body gets the values that parameters of questions get."""
         document = json.loads(subprocess.run([SERVER, "openapi"], check=True, capture_output=True).stdout)
         sane = {"email": "x@example.org", "password": "long enough it is", "token": "A" * 43, "scopes": "read",
                 "expires": "9000000000000000000", "sql": "SELECT 1", "name": "n", "old": "long enough it was"}
@@ -463,7 +463,7 @@ class Hostile(unittest.TestCase):
         self.assertEqual(self.statuses(got), [200], got)
 
     def test_slow_and_many(self):
-        """Connections that say little keep nobody else out, beyond the limit of one address."""
+        """Slow connections use up the limit of their own address, and keep no other address out."""
         slow = []
         try:
             for i in range(100):

@@ -260,7 +260,7 @@ class Tenants(unittest.TestCase):
     # ---- tests, in the order of their names ---------------------------------------------------
 
     def test_1_every_route_works_for_its_own(self):
-        """First: what is refused below is refused for who asks, not for how."""
+        """Each route answers its own workspace. What is refused below is therefore refused because of who asks."""
         kernel = self.server.ask("GET", f"/api/v1/sessions/{self.ours.session}/kernels",
                                  headers=self.ours.actors["read"]).json()
         lane = self.server.ask("GET", f"/api/v1/sessions/{self.ours.session}/lanes",
@@ -276,7 +276,7 @@ class Tenants(unittest.TestCase):
                     self.assert_nothing_of(self.theirs, answer, route.path)
 
     def test_1_routes_of_the_administrator(self):
-        """Routes of the server, not of a workspace: nobody else may use them, whatever they are in theirs."""
+        """Routes of the server, not of a workspace, are for its administrator alone, whatever role others have."""
         for name in ("workspaces", "users"):
             self.assertEqual(self.ask(self.routes[name], {}, self.founder).status, 200)
         spare = self.server.ask("POST", "/api/v1/workspaces", {"name": "spare"}, self.founder).json()["id"]
@@ -385,7 +385,7 @@ class Tenants(unittest.TestCase):
         self.assertEqual(report.status, 200, report)
 
     def test_8_what_changes_something_works_for_its_own(self):
-        """Last but one: it uses up what the others ask about."""
+        """This test runs last but one, since it deletes what the other tests ask about."""
         ours, server = self.ours, self.server
         for actor in ("member", "admin", "owner"):
             said = ours.said(share=server.ask("POST", f"/api/v1/sessions/{ours.session}/shares", {"expires": FAR},

@@ -64,7 +64,7 @@ class Reads(Case):
         self.assertEqual(self.server.complete, ["live"])
 
     def test_files_that_are_empty_when_they_are_seen(self):
-        """Nobody can say then whose they are. The first bytes decide, and count from the first byte."""
+        """An empty file names no session. Its first bytes do, and the session has them from the first byte on."""
         log = Log(self.logs, "empty", begin=False)
         half = Log(self.logs, "half", begin=False)
         with self.agent("--scan", "100ms") as agent:
@@ -86,7 +86,8 @@ class Reads(Case):
         self.assertEqual(self.server.windows, {})
 
     def test_an_empty_file_says_nothing_of_its_session(self):
-        """Beside a session that runs, so that the agent keeps what it thinks of both. `system` comes last, and is empty."""
+        """The agent reads the file while a session of the same folder runs, so it remembers what it took
+        both for. The file `system` comes last, and is empty."""
         log = Log(self.logs, "runs")
         other = log.beside("begins")
         with self.agent("--scan", "100ms") as agent:
@@ -103,7 +104,7 @@ class Reads(Case):
         self.assertEqual((self.server.windows, letters(self.state)), ({}, []))
 
     def test_many_sessions_stay_at_work_at_once(self):
-        """One that is put away asks the server again and notes its mark again for each line."""
+        """A closed session would ask the server again, and write its mark again, for each line."""
         logs = [Log(self.logs, f"many{n}") for n in range(300)]
         with self.agent() as agent:
             for log in logs:

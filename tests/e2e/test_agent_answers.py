@@ -75,7 +75,7 @@ class Fails(Case):
         self.assertEqual({f"{c}.{n}.log": text for (_, c, n), text in self.server.windows.items()}, there)
 
     def test_whoever_refuses_everything_gets_no_dead_letters(self):
-        """As a server does that is spoken to without TLS at its port for TLS: 400, whatever is asked."""
+        """A server whose port for TLS is asked without TLS answers 400 to every request."""
         log = Log(self.logs, "plain")
         log.kernel(1)
         log.end()
@@ -369,7 +369,7 @@ class Configured(Case):
             self.assertRegex(page, rf"Fl -{option}\b", option)
 
     def test_help_and_page_name_each_default(self):
-        """As the table has them, in the words that the command line takes."""
+        """`--help` and the manual page have the defaults of options.def, in the form that the command line takes."""
         table = (SOURCE / "src/agent/options/options.def").read_text()
         help_text, page = run("--help").stdout, (SOURCE / "docs/man/gpufl-agent.1").read_text()
         units = {"DURATION": (("s", 10**9), ("ms", 10**6)), "SIZE": (("M", 1 << 20),)}

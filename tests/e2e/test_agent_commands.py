@@ -156,7 +156,7 @@ class Commands(Case):
                              "gpufl-agent: the agent waits: the server answers 503: as the script says\n")
 
     def test_statuses_of_a_dead_letter(self):
-        """One that says "not now" ends the retry; one about the line itself goes on to the next letter."""
+        """A status that says "not now" ends the retry; after one about the line it goes on to the next letter."""
         log = Log(self.logs, "dead")
         for n in range(3):
             log.kernel(n)
@@ -221,7 +221,7 @@ class Check(Case):
         self.assertIn("the API path /elsewhere right", self.check("--api-path", "/elsewhere", server=server.url, key=key, code=5))
 
     def test_a_server_without_positions(self):
-        """A public one says which versions it speaks, and nothing of a session."""
+        """A public server says which versions it speaks, and nothing about a session."""
         self.server.positions = False
         self.server.versions = True
         self.assertIn("answers; it does not say whether it takes the key", self.check())

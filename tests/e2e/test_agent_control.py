@@ -221,7 +221,7 @@ class Captures(Case):
             until(lambda program=program: (self.kernels(program) or 0) > 50, house.agent.said)
 
     def test_keys_and_replay(self):
-        """An agent's key takes what is its host's, once."""
+        """An agent's key takes each request for its own host, once."""
         house = self.house
         other = live_server.bearer(live_server.key(house.server, house.owner, "ingest"))
         mine = live_server.bearer(house.key)
@@ -278,7 +278,7 @@ class Captures(Case):
         self.assertIn("belongs to user 54321: the agent is root, but lacks the capability CAP_DAC_OVERRIDE", outcomes["+dac_read_search"][1])
 
     def test_an_agent_without_a_server(self):
-        """The server goes and comes back: a request of afterwards is obeyed."""
+        """The server is killed and started again: a request made after that is obeyed."""
         house = self.house
         program = house.start(**DORMANT)
         house.server.kill()

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Nothing is lost and nothing doubled: sessions of known content, everything fails, the agent is killed at random.
+"""`gpufl-agent` loses no line, and none is stored twice, while everything fails and the agent is killed at random.
 
     test_agent_faults.py GPUFL_AGENT GPUFL_SERVER SOURCE [SECONDS [SEED]]
 
 Sessions are written with rotation while a proxy between agent and server answers 500, 503, 429, 425, 408, 413, 401,
 403 and 400 for one line, hangs, and cuts connections; the server is restarted and killed, the agent killed; the network
-of a namespace goes down and comes back, the agent's clock jumps, the disk of its state is full, the server loses all
-that it had and is as on its first day. At the end the lines in the server's store and the dead letters together are the lines of the logs, each once. The report says how often each
-fault happened. In a run of more than a minute the writers are slower: what is left to send at its end has to go, too.
+of a namespace goes down and comes back, the agent's clock jumps, the disk of its state is full, and the server loses
+everything and is as on its first day. At the end the lines in the server's store and the dead letters together are the
+lines of the logs, each once. The report says how often each fault happened. In a run of more than a minute the writers
+are slower, because what is left to send at its end has to be sent, too.
 """
 import collections
 import json

@@ -102,7 +102,7 @@ class Kafka(unittest.TestCase):
         self.assertEqual(letters(self.state), [])
 
     def test_files_that_are_empty_when_they_are_seen(self):
-        """They could be windows of the public client, whose places are numbers. The first bytes say otherwise."""
+        """An empty file could be a window of the public client, whose places are numbers. Its first bytes say what it is."""
         log = Log(self.logs, "k-runs")
         other = log.beside("k-begins")
         with self.agent("--scan", "100ms") as agent:

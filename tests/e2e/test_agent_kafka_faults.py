@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Through Kafka nothing is lost and nothing doubled: sessions of known content, everything fails, both ends are killed.
+"""Through Kafka no line is lost or stored twice while everything fails and both ends are killed at random.
 
     test_agent_kafka_faults.py GPUFL_AGENT GPUFL_SERVER KAFKA_MOCK [SECONDS [SEED]]
 

@@ -313,7 +313,7 @@ class Removes(Case):
         self.assertIn("again", self.manifests())
 
     def test_by_size_the_oldest_first(self):
-        """Whichever is archived first: where all three wait for the archive, the newest is the first of them once."""
+        """Each of the three sessions is the newest once, so the order in which they are archived does not decide."""
         for turn in range(3):
             self.by_size_the_oldest_first(turn)
 

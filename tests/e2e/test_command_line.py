@@ -99,7 +99,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual({name for name in left if name.startswith("gpufl-") and name != "gpufl-sim"}, set())
 
     def test_never_used_the_gpu_is_said_where_that_is_known(self):
-        """The GPU is there and its driver, which nobody opens; or somebody reads the driver's file and does no more."""
+        """No process opens the GPU's driver, or one only reads the driver's file."""
         (self.dir / "dev").mkdir()
         space = "--map-root-user --mount" if os.getuid() else "--mount"
         for program, code, says in (("sh -c 'exit 3'", 3, "the program never used the GPU: no process opened the CUDA driver "
@@ -117,7 +117,7 @@ class CommandLine(unittest.TestCase):
             self.assertFalse((self.dir / "never").exists())
 
     def test_a_socket_that_was_left_over(self):
-        """The process it is named after runs, and is another one: nobody listens."""
+        """The process whose id names the socket runs, but is another one: nobody listens."""
         folder = self.dir / "gpufl"
         folder.mkdir(0o700)
         stale = folder / f"{os.getpid()}.sock"
@@ -140,7 +140,7 @@ class CommandLine(unittest.TestCase):
         return done.stdout.splitlines()
 
     def test_info_answers_on_one_screen(self):
-        """What works here, and what to do: with the fake GPUs, with an older CUPTI, without a GPU."""
+        """`gpufl info` says what works here, and what to do: with the fake GPUs, with an older CUPTI, without a GPU."""
         for env, verdict in ((FAKE, "can capture here (backend nvidia), with every engine."),
                              ({**FAKE, "GPUFL_CUPTI_PATH": str(BUILD / "fake/libcupti.so.12")}, "can capture here (backend nvidia), with every engine."),
                              ({**FAKE, "FAKE_NVML": "unknown"}, "finds no GPU that it can use here")):
@@ -181,7 +181,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("no GPU could be asked, so passes are not known (?)", self.lines_of("info", "--metrics", **{**FAKE, "FAKE_CUPTI": "fail=cuptiProfilerInitialize:1:15"}))
 
     def test_the_same_by_the_librarys_names(self):
-        """--app-name and the others are what --name and the others are."""
+        """--app-name and the library's other names of options do what --name and the command's other names do."""
         self.run_it("gpufl sim --kernels 10 --app-name here --log-path run1 --profiling-engine Sync", 0)
         self.assertIn("program here,", self.run_it("gpufl report --full run1", 0))
         self.run_it(f"GPUFL_BACKEND=Sim gpufl trace -q --log-path run2 --app-name there --system-sample-rate-ms=77 "

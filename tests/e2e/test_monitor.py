@@ -58,7 +58,7 @@ class Samples(unittest.TestCase):
         self.assertEqual(used["memory_used"], (512 + os.getpid() % 7) << 20)
 
     def test_many_processes_of_one_gpu(self):
-        """More than the driver's list has room for at first: none is another GPU's, and none is lost."""
+        """The processes are more than the driver's list has room for at first: none is lost or counted for another GPU."""
         with monitor(devices=2) as m:
             m.control.pid(0, os.getpid())
             m.control.fresh = 700  # of each GPU, in each list
@@ -270,7 +270,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(m.sessions()[-1].last("monitor")["events_lost"], 0)
 
     def test_disk_full(self):
-        """Below the reserve of the disk from the first row on: everything is counted, the rest goes on."""
+        """The disk has less than its reserve from the first row on: lost rows are counted, and everything else goes on."""
         with monitor("--min-free", "100T") as m:
             m.rounds(5)
             until(lambda: m.metric("gpufl_monitor_rows_lost_total") > 0, "nothing is counted as lost")
@@ -279,7 +279,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(m.stop(), FINE)
 
     def test_disk_full_and_free_again(self):
-        """A disk of eight MiB, which something else fills."""
+        """Another file fills a disk of eight MiB, and is removed."""
         with tempfile.TemporaryDirectory(prefix="gpufl-monitor-") as folder:
             os.mkdir(os.path.join(folder, "logs"))
             mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", os.path.join(folder, "logs")],
@@ -356,7 +356,7 @@ class BadInput(unittest.TestCase):
         self.refused(USAGE, "takes options alone", "now")
 
     def test_options_of_the_public_client(self):
-        """Each works, or is refused with what does it here; an interval without a unit is in ms."""
+        """Each option works, or is refused with what to use here; an interval without a unit is in ms."""
         for option, instead in (("--upload", "gpufl-agent --source"), ("--backend-url=http://x", "--server"), ("--api-key=k", "--api-key-file"),
                                 ("--api-version=v1", "--api-path"), ("--agent-jar=a.jar", "no Java"), ("--agent-cursor=c", "--state"),
                                 ("--log-types=system", "every channel"), ("-v", "--listen")):
@@ -525,7 +525,7 @@ class Shared(unittest.TestCase):
         self.assertGreater(report["devices"][0]["metrics"]["samples"], 25)
 
     def test_processes_on_the_gpu_take_them(self):
-        """Though they are rarer than those that gpufl trace would take: nobody asked for an interval."""
+        """Processes take the monitor's samples, which are rarer than their own would be, since nobody set an interval."""
         with monitor("--interval", "500ms", devices=2) as m:
             m.wait_rows(5, "device_metric")
             logs = os.path.join(m.folder, "ranks")

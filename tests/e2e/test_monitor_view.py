@@ -173,7 +173,7 @@ class InATerminal(World):
 
     @unittest.skipIf(os.environ.get("GPUFL_SANITIZE") == "thread", "ThreadSanitizer writes a file of its own when a program starts")
     def test_under_a_limit_on_files(self):
-        """A frame is no file then, and the view goes on."""
+        """The view goes on if it may write no file, since a frame is none."""
         t = self.terminal()
         t.run("(ulimit -f 0; exec gpufl monitor -i 200ms); echo ended=$?")
         t.wait("Fake GPU 0")
@@ -351,7 +351,7 @@ class WithoutAMonitor(World):
         self.assertEqual(len(s.of("device")), 2)
 
     def test_quietly_under_another_name(self):
-        """As the public client's, until a signal: --interval in ms, a name, nothing shown."""
+        """Options of the public client work until a signal: --interval in ms, a name, nothing shown."""
         logs = os.path.join(self.m.folder, "quiet")
         p = subprocess.Popen([GPUFL, "monitor", "-q", "-n", "mine", "-o", logs, "--interval", "200"], env=self.environment,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

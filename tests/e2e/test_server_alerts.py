@@ -74,7 +74,7 @@ class Alerts(unittest.TestCase):
             self.assertIn(receiver.url, log)
 
     def test_a_metric_that_is_read_rarely(self):
-        """Its value holds in the samples without it, until it is too old."""
+        """The metric's last value holds in samples without it, until the value is too old."""
         sender, began = Sender(self.server, self.key, "rare-1", "node-rare", gpus=1), 10**9
         sender.sample({"cpu": 1, "swap_in": 7}, {"temperature": 40, "remap_failed": 1}, at=began)
         sender.sample({"cpu": 2}, {"temperature": 41}, at=began + 59 * 10**9)
@@ -98,7 +98,7 @@ class Alerts(unittest.TestCase):
         self.assertNotIn("remap_failed", state("gpus/GPU-node-rare-0", temperature=42))
 
     def test_processes_parts_and_counts_of_a_monitor(self):
-        """From the rows of a monitor's session to firings that name the process or the part; one that ceased holds nothing."""
+        """Rows of a monitor's session make firings that name the process or the part; one of an ended process resolves."""
         sender, began = Sender(self.server, self.key, "watch-1", "node-watch", gpus=2), 10**9
         row = {"rows": 1, "time": began}
         sender.sample({"cpu": 1}, {"temperature": 40}, {"temperature": 41}, at=began)

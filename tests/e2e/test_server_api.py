@@ -519,7 +519,7 @@ class Loaded(unittest.TestCase):
                     self.assertEqual(answer.status, 401, f"{method} {target} {answer}")
 
     def test_other_tenants_see_nothing(self):
-        """Every route with the session's id, asked by a key and an owner of another workspace."""
+        """A key and an owner of another workspace get nothing from any route with the session's id."""
         made = self.server.as_user("POST", "/api/v1/workspaces", {"name": "Others"})
         self.assertEqual(made.status, 200, made)
         other = made.json()["id"]

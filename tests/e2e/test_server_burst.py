@@ -43,7 +43,7 @@ class Burst(unittest.TestCase):
         self.assertLess(result["columns_kib_each"], 64)
 
     def test_refused_in_time(self):
-        """More than may wait get 429, with when to try again and why, and are loaded in the end."""
+        """Sessions beyond those that may wait get 429, with a reason and when to try again, and are loaded in the end."""
         self.assertIn('"429"', self.burst("--sessions", "30", "--others", "4", "--busy", "0", "--backlog", "4"))
 
     def test_more_sessions_than_descriptors(self):
@@ -51,11 +51,11 @@ class Burst(unittest.TestCase):
         self.burst("--sessions", "0", "--others", "2", "--live", "40", "--busy", "0", "--files", "192", "--senders", "4", "--readers", "3", "--read-for", "3")
 
     def test_three_hundred_of_both(self):
-        """300 live sessions, and 300 descriptors: health checks are answered, and nothing is lost."""
+        """With 300 live sessions and 300 descriptors, health checks are answered and nothing is lost."""
         self.burst("--sessions", "0", "--others", "4", "--live", "300", "--busy", "0", "--kernels", "50", "--files", "300", "--senders", "8")
 
     def test_soak(self):
-        """Short sessions beside retention."""
+        """Short sessions are sent while retention runs, and all of them are left."""
         printed = self.burst("--sessions", "60", "--minutes", "0.2", "--senders", "2", "--kernels", "50", "--look", "2", program="soak.py")
         self.assertIn('"left": 60', printed)
 
@@ -70,7 +70,7 @@ class Aside(unittest.TestCase):
         return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=4 * PATIENCE, check=False)
 
     def test_commands(self):
-        """Where nothing is set aside both commands say so; other words are refused."""
+        """If nothing is set aside, both commands say so; other words are refused."""
         with Server(PROGRAM, data=self.data) as server:
             server.set_up()
             key = server.make_key()

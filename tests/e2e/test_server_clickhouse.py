@@ -154,7 +154,7 @@ class WithClickHouse(unittest.TestCase):
 
     @unittest.skipIf(clickhouse.TODAY, "the library has one user")
     def test_3_sql(self):
-        """A workspace's SELECT is asked as a user of its own, who sees nothing but it."""
+        """A workspace's SELECT runs as a user of its own, who sees this workspace only."""
         self.assertEqual(self.server.stop(), 0)
         self.server.environment["GPUFL_SERVER_COLUMNS_SQL"] = "reader:read"
         place = self.check_refusals()

@@ -84,7 +84,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual(self.get("hosts/node-live")["state"]["cpu"], 60)
 
     def test_events_of_gpus(self):
-        """What a monitor saw happen, newest first, with its texts."""
+        """The events that a monitor recorded are listed newest first, with their texts."""
         sender = Sender(self.server, self.key, "events-1", "node-events", gpus=2, app="gpufl-monitor")
         sender.send({"type": "names", "rows": 2, "id": [20, 21], "text": ["xid", "lost"]},
                     {"type": "gpu_event", "rows": 2, "time": [5, 4], "device": [1, 2], "kind": [20, 21], "code": [31, None],

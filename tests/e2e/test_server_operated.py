@@ -294,7 +294,7 @@ class Full(unittest.TestCase):
 
 class Watched(unittest.TestCase):
     def test_metrics_pass_the_lint(self):
-        """The rules of `promtool check metrics`, which runs as well where it is installed."""
+        """/metrics keeps the rules of `promtool check metrics`, which runs as well if it is installed."""
         with Server(PROGRAM) as server:
             server.set_up()
             server.load(server.make_key(), FOLDER)

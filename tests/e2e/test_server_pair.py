@@ -34,7 +34,7 @@ class Pair(unittest.TestCase):
         self.key = self.one.make_key("ingest,read,admin")
 
     def test_what_both_know(self):
-        """Logins, keys, the list of sessions, hosts, reports, findings, the audit log: all but rows."""
+        """Both servers have logins, keys, the list of sessions, hosts, reports, findings and the audit log, but not the rows."""
         self.assertEqual(self.two.as_user("GET", "/api/v1/auth/me").json()["name"], "ada@example.org")
         self.one.load(self.key, FOLDER)
         for target in ("/api/v1/sessions", AT, AT + "/report", AT + "/summary", AT + "/insights", AT + "/findings",
@@ -55,7 +55,7 @@ class Pair(unittest.TestCase):
         self.assertEqual(self.one.ask("GET", AT, Authorization=self.key).status, 401)
 
     def test_over_with_its_final_report(self):
-        """Whoever sees at the other server that a session is over, and analysed, finds its final report there."""
+        """A client that sees at the other server that a session has ended and is analysed finds its final report there."""
         def at_two(part=""):
             return self.two.ask("GET", AT + part, Authorization=self.key)
 
@@ -72,7 +72,7 @@ class Pair(unittest.TestCase):
         self.assertIs(at_two("/insights").json()["final"], True)
 
     def test_quotas_of_both(self):
-        """A limit that is set at one server holds at the other within a minute; each counts what came to itself."""
+        """A limit that is set at one server holds at the other within a minute; each server counts what it received itself."""
         place = self.one.as_user("GET", "/api/v1/auth/me").json()["workspaces"][0]["workspace"]
         answer = self.one.as_user("PUT", "/api/v1/quota", {"of": "workspace", "id": place, "limits": "sessions=1"})
         self.assertEqual(answer.status, 204, answer)
@@ -145,7 +145,7 @@ class Pair(unittest.TestCase):
         self.assertEqual(ask(fleet).body, self.two.ask("GET", fleet, Authorization=self.key).body)
 
     def test_a_live_one_deleted_by_the_other_one(self):
-        """What is sent on to the server that took the session in is refused, and does not bring the session back."""
+        """Data sent to the server that first received the session are refused, and do not bring the session back."""
         sender = Sender(self.one, self.key, "gone", "node-1", gpus=1)
         sender.sample({"cpu": 90}, {})
 

@@ -134,7 +134,7 @@ class Proxied(unittest.TestCase):
         self.assertEqual(self.server.ask("GET", AT, Authorization=self.key).json()["kernels"], report["kernels"]["count"])
 
     def test_a_body_is_taken_as_it_comes(self):
-        """A chunked body whose first half has come is at work in the server before the second half is sent."""
+        """The server works on a chunked body after its first half, before the second half is sent."""
         connection = self.server.connect()
         line = b'{"type":"unknown"}\n' * 4000
         connection.putrequest("POST", "/api/v1/events/stream")

@@ -77,7 +77,7 @@ class Standby(unittest.TestCase):
         until(lambda: self.second.ask(f"SELECT pg_last_wal_replay_lsn() >= '{at}'::pg_lsn") == "t", "the standby is behind")
 
     def test_the_standby_is_lost(self):
-        """Nobody asks it, so nothing waits for it; when it is back it gets what it missed."""
+        """Nobody asks the standby, so nothing waits for it; when it is back, it gets what it missed."""
         self.second.kill()
         session = self.server.load(self.key, self.simulate(1))
         self.assertEqual(self.server.ask("GET", "/readyz").status, 200)

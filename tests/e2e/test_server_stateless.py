@@ -232,7 +232,7 @@ class Stateless(Pair):
         until(lambda: self.get(self.one, "/api/v1/sessions/seen").json()["state"] == "ended", "it has not ended")
 
     def test_4_people_keys_and_links(self):
-        """What one gives the other takes, and what one takes back is gone from the other."""
+        """The other server accepts logins, links and keys that one server made, and refuses those that one has revoked."""
         session = RECORDED_ID
         self.one.send(self.key, RECORDED)
         until(lambda: self.two.ask("GET", AT, Authorization=self.key).status == 200, "it is not in the list")
@@ -281,7 +281,7 @@ class Killed(Pair):
         self.killed = True
 
     def test_5_one_is_killed_and_the_other_goes_on(self):
-        """Whatever the killed one acknowledged: its sender asks the other, which knows what is there."""
+        """The sender asks the server that is left, which knows what the killed one acknowledged."""
         for number in range(3):
             with self.subTest(round=number):
                 folder, calls = self.simulate(30000), itertools.count()

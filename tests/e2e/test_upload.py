@@ -192,7 +192,7 @@ class Odd(Case):
             self.assertLess(time.monotonic() - began, 150)
 
     def test_a_server_that_takes_connections_and_never_answers(self):
-        """The system takes the connection; what waits then says for whom, and no longer than the option says."""
+        """The system accepts the connection: the upload says which server it waits for, and ends when the option says."""
         self.session(kernels=100)
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
@@ -224,7 +224,7 @@ class Odd(Case):
         self.assert_arrived(folder)
 
     def test_a_server_that_has_answered_and_stalls_is_tried_again(self):
-        """Its silence was longer than a server may be silent that has not answered."""
+        """The server is silent for longer than one that has never answered may be."""
         folder = self.session(kernels=100)
         hang = threading.Event()
         self.server.script = [{"hang": hang, "cut": 0}]
@@ -324,7 +324,7 @@ class Odd(Case):
                          {path.name.removesuffix(".gz") for path in PEER.glob("*.log*")})
 
     def test_a_redirect_gets_no_key(self):
-        """Not even within this machine: what listens there may be somebody else's."""
+        """The key goes to no other address, even of this machine: what listens there may be somebody else's."""
         self.session(kernels=100)
         for status in (301, 302, 303, 307, 308):
             other = Proxy()
@@ -495,7 +495,7 @@ class Proxies(Case):
 
 class Addresses(Case):
     def test_the_api_path_belongs_to_no_address_and_does_no_harm(self):
-        """People copy the address of a request."""
+        """People copy the address of a request, with its path."""
         for tail in ("", "/", "/api/v1", "/api/v1/"):
             folder = self.session(kernels=100)
             code, result, err = self.result(server=self.server.url + tail)

@@ -150,7 +150,7 @@ class View(Case):
         self.until(lambda: PEER.name in browser.kernels(), True)
 
     def test_unknown_is_not_zero(self):
-        """A session without kernel records, and one whose device channel is damaged: null in rows, with the reason."""
+        """Rows of a session without kernel records, or with a damaged device channel, have null and the reason."""
         whole = self.session(300, "whole")
         damaged = self.session(200, "damaged")
         for log in damaged.glob("device*.log*"):
