@@ -289,7 +289,7 @@ GPUFL_API int gpufl_bench_idle(bool on);
 GPUFL_API int InitializeInjection(void);
 
 /* Entry point for NVTX_INJECTION64_PATH, called by each NVTX client of the process on its first
- * call, with the function that hands out the client's tables. The client's ranges become scopes.
+ * call, with the function that returns the client's tables. The client's ranges become scopes.
  * Returns 1, or 0 if capture is disabled or the client offers nothing. */
 GPUFL_API int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table));
 

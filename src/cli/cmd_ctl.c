@@ -31,7 +31,7 @@ static const struct cmd_text text = {
 static int no_answer(pid_t pid, int error, const char *path, struct err *e)
 {
     bool lives = kill(pid, 0) == 0 || errno == EPERM;
-    if (error == ECONNREFUSED) /* nobody listens any more, whoever has the number */
+    if (error == ECONNREFUSED) /* nobody listens any more */
         unlink(path);
     if (!lives)
         return err_set(e, GPUFL_E_NOENT,

@@ -310,7 +310,7 @@ static bool stands_still(const struct roles *r, const struct role *x, int64_t by
     return false;
 }
 
-/* Takes one of the ranks of this interval, or none where another process was quicker. */
+/* Takes one of the ranks of this interval, or none if another process was quicker. */
 static enum role_who take(struct roles *r, struct role *x)
 {
     for (int64_t byte = r->first; byte < r->first + RANKS; byte++) {

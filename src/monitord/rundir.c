@@ -60,7 +60,7 @@ static int busy(const char *folder, struct err *e)
                    folder);
 }
 
-/* True if a monitor holds the folder, whoever its user is. */
+/* True if a monitor holds the folder, no matter of which user. */
 static bool is_held(const char *file)
 {
     int fd = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

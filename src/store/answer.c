@@ -124,7 +124,7 @@ static int find_names(struct answer *a, const struct answer_names *names, struct
     return rc;
 }
 
-/* ---- handing out ----------------------------------------------------------------------------- */
+/* ---- delivering ------------------------------------------------------------------------------ */
 
 /* Memory for the columns of a chunk that cannot point into the answer. */
 struct pages {

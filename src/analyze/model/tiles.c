@@ -187,7 +187,7 @@ static struct tile bucket_row(const struct bucket *b)
     return row;
 }
 
-/* ---- handing out ---------------------------------------------------------------------------- */
+/* ---- delivering ----------------------------------------------------------------------------- */
 
 static int hand_out(struct tiles *t, int level, const struct tiles_sink *sink);
 

@@ -264,9 +264,9 @@ static int put_small(const struct outcomes *all, struct err *e)
 }
 
 /* The session counts as analysed with its growth, which is in one transaction with all else that
- * the small tables have, after the history: whoever waits for that finds all. A session that does
- * not is analysed again at the next start: an end of this process anywhere before leaves nothing
- * out. */
+ * the small tables have, after the history: a caller that waits for that finds all. A session that
+ * does not is analysed again at the next start: an end of this process anywhere before leaves
+ * nothing out. */
 int outcomes_store(const struct outcome *const *of, size_t count, struct err *e)
 {
     const struct outcomes all = {of, count};

@@ -1,7 +1,7 @@
 /* query.c - every question of the column store over HTTP.
  *
  * The route says which question; its parameters become the question's by their
- * names. Times come and go as ns since the session's start. */
+ * names. Times in questions and answers are ns since the session's start. */
 #include "server/api/series.h"
 #include "server/common/columns.h"
 #include "server/request/handlers.h"

@@ -1,6 +1,7 @@
 /* sessions.c - the table of sessions that are being received; see sessions.h.
  *
- * Not a struct keyed, whose items move and never go: sessions are held while others come and go. */
+ * Not a struct keyed, whose items move and never go: sessions are held while others are added and
+ * removed. */
 #include "server/intake/sessions.h"
 
 #include "base/alloc.h"

@@ -27,7 +27,7 @@ static bool copy(char *out, size_t size, const char *text)
     return true;
 }
 
-/* A number of 0 and more; none where the text is empty. False: it is something else. */
+/* A number of 0 and more; none if the text is empty. False: the text is something else. */
 static bool number(const char *text, int64_t none, int64_t *out)
 {
     char *end;

@@ -111,7 +111,7 @@ static void become(struct run *r, char *const *argv, const struct run_variable *
     _exit(127);
 }
 
-/* Leaves stdin and stdout to the program: whoever reads its output sees the end when the program
+/* Leaves stdin and stdout to the program: a reader of its output sees the end when the program
  * closes it, not when gpufl does. */
 static void leave_standard_fds(void)
 {
