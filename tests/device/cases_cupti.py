@@ -82,7 +82,7 @@ def differences(bare, lines):
 def samples_of_cupti(lab):
     """Exit code and output are the same, except for times and addresses, under every engine and with --yield-cupti."""
     wrong = []
-    # Those that take the longest come last.
+    # Samples that take the longest come last.
     for sample in sorted(samples_built(lab.work), key=lambda f: f.name == "complex_target"):
         # This sample ends with an error if nobody injects CUPTI into NVTX; cupti_nvtx does not ask for that.
         env = {"NVTX_INJECTION64_PATH": "libcupti.so.13"} if sample.name == "cupti_nvtx_ext_payload" else {}

@@ -460,7 +460,7 @@ def samples_of_windows_by_hand(lab):
     report = lab.report(out)
     print(f"     detached {times_detached(report)} times, {report['samples']['samples']} samples, {report['windows']}")
     expect(program.returncode == 0, f"exit code {program.returncode}")
-    expect(report["windows"]["opened"] == 3 and times_detached(report) >= 3, "windows, or the library, did not come and go")
+    expect(report["windows"]["opened"] == 3 and times_detached(report) >= 3, "windows did not open and close, or the library was not attached and detached")
     sampled = report["samples"]["sampled_ns"]
     expect(0 < sampled <= report["windows"]["recorded_ns"] * 1.2, f"sampled for {sampled} ns")
     expect(report["samples"]["samples"] > 100000, "few samples in 2 s")

@@ -8,7 +8,7 @@
 //                                   for MS (15) after each window and for S seconds (0) before the
 //                                   first. KIND: plain, threads (two more launch on and on), all
 //                                   (one of them in a second context), own (each in its own), churn
-//                                   (contexts and graphs come and go in the windows)
+//                                   (contexts and graphs are made and destroyed in the windows)
 //   device_context running N KIND [S]   N windows while kernels run that take a second each; KIND:
 //                                   same (in this context), own (in another). Prints how long the
 //                                   thread that opens the windows was held up

@@ -11,7 +11,7 @@
 //   device_programs exit             launches, then _exit(5)
 //   device_programs abort            launches, then abort()
 //   device_programs late             exit() while threads go on launching
-//   device_programs churn            contexts come and go while a thread launches in another
+//   device_programs churn            contexts begin and end while a thread launches in another
 //   device_programs fork             fork before CUDA: parent and child launch, both wait
 //   device_programs managed MIB      managed memory: written by the host, then by the device, then
 //                                    read by the host
@@ -188,8 +188,8 @@ int late()
     std::exit(0);
 }
 
-// Contexts come and go, and records are switched on and off with them, while another thread
-// launches in a context of its own.
+// Contexts are made and destroyed, and records are switched on and off with them, while another
+// thread launches in a context of its own.
 int churn()
 {
     constexpr int CONTEXTS = 20;

@@ -236,7 +236,7 @@ class Captures(Case):
         for who in (mine, other):
             again = house.ask("POST", f"/agent/captures/{row['id']}", {"host": HOST, "state": "open"}, who)
             self.assertIn(again.status, (404, 409), again)
-        self.assertEqual(house.ask("POST", "/agent/captures", {"host": HOST}, mine).json()["rows"], [])  # handed out once
+        self.assertEqual(house.ask("POST", "/agent/captures", {"host": HOST}, mine).json()["rows"], [])  # a capture is given once
         # A viewer may read, and not ask for captures.
         link = house.ask("POST", "/invitations", {"role": "viewer"}).json()
         viewer = live_server.entry(house.server.ask("POST", "/api/v1/auth/accept", {

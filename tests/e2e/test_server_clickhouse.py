@@ -340,7 +340,7 @@ class WithClickHouse(unittest.TestCase):
         self.assertEqual(self.sql("SELECT count() FROM kernels", key, sessions="").json()["rows"], [[0]])
         denied = self.sql(f"SELECT * FROM `e2e_{place}`.kernel", key, sessions="")
         self.assertEqual(denied.status, 400, denied)
-        # The same statements without the server's check of words: ClickHouse itself refuses.
+        # Without the server's check of words, ClickHouse itself refuses these statements.
         for sql in (f"SELECT count() FROM `e2e_{place}`.kernel", f"SELECT count() FROM merge('e2e_{place}', '.*')"):
             with self.assertRaises(urllib.error.HTTPError) as refused:
                 self.store.ask(sql, f"reader_{other}", "read")

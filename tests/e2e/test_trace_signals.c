@@ -1,5 +1,5 @@
-/* test_trace_signals.c - signals reach the traced program once, whoever sends
- * them; the terminal and the shell see one job. */
+/* test_trace_signals.c - signals reach the traced program once, no matter who
+ * sends them; the terminal and the shell see one job. */
 #include "child.h"
 #include "sessions.h"
 #include "tests/test.h"
@@ -311,7 +311,7 @@ TEST(program_outlives_gpufl)
     world_close(&w);
 }
 
-/* Whoever reads the program's stdout sees its end when the program closes it. */
+/* A reader of the program's stdout sees its end when the program closes it. */
 TEST(stdout_is_not_held_open)
 {
     struct world w;

@@ -227,7 +227,7 @@ TEST(sessions_follow_each_other)
     run_free(&r);
 }
 
-/* The counters are the device's: contexts come and go. */
+/* The counters are the device's: they go on while contexts are made and destroyed. */
 TEST(contexts_come_and_go)
 {
     struct run r;

@@ -1,7 +1,7 @@
 /* test_counting.c - engine SassMetrics over the fake library: every count of the library is in
  * the session, once; counts that it reports as lost are in the ledger; contexts, modules and
- * sessions come and go; and if instructions cannot be counted, the session says why, and kernels
- * are recorded instead. */
+ * sessions begin and end meanwhile; and if instructions cannot be counted, the session says why,
+ * and kernels are recorded instead. */
 #include "backend/nvidia/abi/sass.h"
 #include "tests/fake/runner.h"
 #include "tests/test.h"
@@ -456,7 +456,7 @@ TEST(deep_samples_and_then_counts)
     run_free(&r);
 }
 
-/* Both are of contexts and modules that come and go. */
+/* Samples and counts are of contexts and modules that are made and destroyed meanwhile. */
 TEST(deep_with_contexts_and_modules)
 {
     struct run r;

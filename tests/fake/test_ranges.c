@@ -1,6 +1,6 @@
 /* test_ranges.c - engine RangeProfiler over the fake library, whose counters are the kernels that
  * were launched in a range: every outermost scope, or every kernel, has its own counts; the
- * library's own kernels are in none; contexts come and go; metrics that would need a second pass
+ * library's own kernels are in none; contexts begin and end; metrics that would need a second pass
  * are left out; and if counters are not available, the session says why and has everything
  * else. */
 #include "backend/nvidia/abi/profiler.h"

@@ -1,6 +1,6 @@
 /* test_sampling.c - engine PcSampling over the fake library: every sample of the library is
  * in the session, once, in each of its ways of counting; samples that it reports as lost are
- * in the ledger; contexts and modules come and go; and if sampling is not available, the session
+ * in the ledger; contexts and modules begin and end; and if sampling is not available, the session
  * says why and what ran instead, and has everything else. */
 #include "backend/nvidia/abi/pc.h"
 #include "tests/fake/pc_run.h"

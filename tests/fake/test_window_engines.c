@@ -24,7 +24,7 @@ static void check_windows(const struct run *r, int64_t opened)
 /* ---- PcSampling ---------------------------------------------------------------------------- */
 
 /* The session has every sample of kernels in windows, and none of kernels after them; contexts that
- * come and go, and threads, belong to the window, too. */
+ * begin and end, and threads, belong to the window, too. */
 TEST(samples_of_windows)
 {
     static const struct {

@@ -94,8 +94,8 @@ TEST(thousand_cycles)
                  CYCLES);
 }
 
-/* The library stays attached if contexts come and go all the time: it could be detached or
- * attached while one is being made. */
+/* The library stays attached if contexts are made and destroyed all the time: it could be detached
+ * or attached while one is being made. */
 TEST(cycles_with_contexts)
 {
     struct run r;

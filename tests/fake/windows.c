@@ -5,7 +5,7 @@
  *     CYCLES times a window with 10 launches and a graph; after it launches until the profiling
  *     library has been detached.
  *     threads=T    T threads launch on and on meanwhile
- *     contexts     contexts and graphs come and go, too
+ *     contexts     contexts and graphs are made and destroyed, too
  *     made         some contexts are made, and stay
  *     kept         the library is not detached
  *     back         at the end the program waits until the library is attached again
@@ -93,8 +93,8 @@ static void take_time(void *function, int *count)
     }
 }
 
-/* What a thread does in addition to its launches: contexts come and go, or are made now and then
- * and stay. */
+/* What a thread does in addition to its launches: contexts are made and destroyed, or made now
+ * and then and kept. */
 enum contexts { CONTEXTS_NONE, CONTEXTS_GO, CONTEXTS_MADE };
 enum { MADE_MOST = 4, MADE_EVERY = 100 };
 

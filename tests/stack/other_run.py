@@ -14,7 +14,7 @@ import run  # noqa: E402
 
 NEWEST = 13  # the last version whose other threads are read
 RESULTS = ["whole", "no_innermost", "outer", "torn", "gone", "no_memory"]
-# What is refused, and the way of copying at the end.
+# System calls that are refused, and the way of copying at the end.
 REFUSED = [("", "memfd"), ("m", "pipe"), ("w", "pipe"), ("f", "pipe"), ("mp", "process_vm_readv"), ("mpr", "refused"),
            ("+w", "pipe"), ("+f", "pipe"), ("+wp", "process_vm_readv")]
 # The share of samples with a stack; while greenlets are exchanged there is no frame for a moment.

@@ -196,8 +196,8 @@ static void test_documents(void **state)
     assert_int_equal(n, 2);
 }
 
-/* A session that is over counts as analysed once its last document is there, whoever made the
- * earlier ones, and no earlier document replaces the last one. */
+/* A session that is over counts as analysed once its last document is there, no matter which server
+ * made the earlier ones, and no earlier document replaces the last one. */
 static void test_over_with_its_last_document(void **state)
 {
     struct fixture *f = *state;

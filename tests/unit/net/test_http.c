@@ -162,8 +162,8 @@ static int connect_to(uint16_t port)
     return -error;
 }
 
-/* Connections come and go until one is refused. A connection that waits to be accepted at that
- * moment is reset. */
+/* Connections are opened and closed until one is refused. A connection that waits to be accepted
+ * at that moment is reset. */
 static void *come_and_go(void *port)
 {
     int fd;

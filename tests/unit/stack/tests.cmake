@@ -20,7 +20,7 @@ set_tests_properties(unit.stack.libraries-long PROPERTIES TIMEOUT 600 LABELS lon
 gpufl_not_under(thread unit.stack.libraries-long) # one thread, like unit.stack.libraries
 set_property(TARGET test-unit-stack-modules PROPERTY ENABLE_EXPORTS ON) # for dladdr in its own file
 
-# The same as a program without symbols, and like on a libc that cannot be asked without a lock.
+# test_unwind.c as a program without symbols, and as on a libc that cannot be asked without a lock.
 add_executable(test-unit-stack-unwind-stripped ${CMAKE_CURRENT_LIST_DIR}/test_unwind.c ${shapes})
 target_link_libraries(test-unit-stack-unwind-stripped PRIVATE gpufl-stack PkgConfig::CMOCKA)
 target_link_options(test-unit-stack-unwind-stripped PRIVATE -s)
