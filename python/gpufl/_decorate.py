@@ -51,7 +51,7 @@ def _turns(scope: Scope, inner: Any) -> Generator[Any, Any, Any]:
             with scope:
                 inner.close()
             raise
-        except BaseException as error:  # noqa: B036 - thrown in by whoever drives: passed on
+        except BaseException as error:  # noqa: B036 - thrown in by the caller that drives: passed on
             step, value = inner.throw, error
 
 
