@@ -16,7 +16,10 @@ WALK = "# Architecture\n\n## Three walks\n\nA number:\n\n1. `x.c` `x`\n"
 GOOD = {"docs/README.md": INDEX, "docs/a.md": PAGE, "docs/b.md": "[a heading](a.md#a-page), `src/x.c`, ADR 7\n",
         "docs/ARCHITECTURE.md": WALK, "docs/adr/0007-seven.md": PAGE, "src/x.c": "/* What x is: docs/a.md, x.c. */\nint x;\n\n/* Seven parameters: the library wants them. */\n"
         "void y(int a, int b, int c, int d, int e, int f, int g)\n{\n}\n",
-        "src/x.h": "/* X. */\nint tried(void); /* for tests */\n"}
+        "src/x.h": "/* X. */\nint tried(void); /* for tests */\n",
+        "bench/x.py": "# A thread ends.\n# It was heard.\nheartbeat = \"It's behind it: 'heard'\" % f.tell()  # behind\n",
+        "web/x.ts": "// A thread ends.\n// It was heard.\nconst shear = `${x} heard`; /* behind */\n",
+        "README.md": "# The same\n\nReturns where it ends. See \"whoever it is\".\n"}
 OVER = "x" * 101
 
 # A file, its text, and what check-style prints about it.
@@ -53,6 +56,28 @@ BAD = (
     ("README.md", "Lines are passed " + "over.\n", "README.md:1: \"passed over\": write: skipped"),
     ("examples/bad.cu", "/* X. */\nint a_to" + "ld;\n", "examples/bad.cu:2: name a_told: write: reported"),
     ("examples/bad.cu", "/* X. */\n#define LET" + "_GO 1\n", "examples/bad.cu:2: name LET_GO: write: detach"),
+    ("README.md", "It was hand" + "ed over.\n", "README.md:1: \"handed over\": write: delivered"),
+    ("README.md", "It is kept " + "aside.\n", "README.md:1: \"kept aside\": write: set aside"),
+    ("README.md", "It tells " + "of a loss.\n", "README.md:1: \"tells of\": write: reports"),
+    ("README.md", "The id, or none " + "where it is gone.\n", "README.md:1: \"none where\": write: none if"),
+    ("README.md", "Fails " + "where it is gone.\n", "README.md:1: \"Fails where\": write: if"),
+    ("README.md", "Returns no id " + "where it is gone.\n", "README.md:1: \"Returns no id where\": write: if"),
+    ("README.md", "It ends, which " + "is said.\n", "README.md:1: \"which is said\": write: which the report says"),
+    ("README.md", "Threads come " + "and go.\n", "README.md:1: \"come and go\": write: begin and end"),
+    ("README.md", "Who" + "ever asks, \"a\" comes.\n", "README.md:1: \"Whoever\": write: a client that"),
+    ("web/bad.ts", "// All but " + "for one.\n", "web/bad.ts:1: \"but for\": write: except"),
+    ("web/bad.mjs", "/** Of " + "two one. */\n", "web/bad.mjs:1: \"/** Of\": write: a sentence that begins"),
+    ("web/bad.tsx", "let x;\n// It" + " ends.\n", "web/bad.tsx:2: \"// It\": write: a sentence that names"),
+    ("deploy/bad.sh", "x=1\n  # They" + " end.\n", "deploy/bad.sh:2: \"# They\": write: a sentence that names"),
+    ("tests/bad.ptx", "// Begins " + "anew.\n", "tests/bad.ptx:1: \"anew\": write: again"),
+    ("bench/bad.py", "x = 1\n# And" + " ends.\n", "bench/bad.py:2: \"# And\": write: a sentence that begins"),
+    ("bench/bad.py", "\"\"\"Of" + " two one.\"\"\"\n", "bench/bad.py:1: \"\"\"\"Of\": write: a sentence that names"),
+    ("bench/bad.py", "def a_to" + "ld():\n    return 0\n", "bench/bad.py:1: name a_told: write: reported"),
+    ("bench/bad.py", "\"\"\"X.\n\"\"\"\nx = f\"y {hea" + "rd}\"\n", "bench/bad.py:3: name heard: write: receive"),
+    ("scripts/bad", "#!/usr/bin/env python3\nBE" + "HIND = 1\n", "scripts/bad:2: name BEHIND: write: after"),
+    ("web/bad.ts", "const isTo" + "ld = 1;\n", "web/bad.ts:1: name isTold: write: reported"),
+    ("web/bad.tsx", "/* X.\n */\nthis.#te" + "ll(1);\n", "web/bad.tsx:3: name tell: write: reported"),
+    ("bench/bad.mjs", "const x = `y ${let" + "Go(1)}`;\n", "bench/bad.mjs:1: name letGo: write: detach"),
     ("examples/bad.cpp", "/* Of " + "two one. */\n", "examples/bad.cpp:1: \"/* Of\": write: a sentence"),
     ("examples/bad.cpp", "/* It" + " closes. */\n", "examples/bad.cpp:1: \"/* It\": write: a sentence that names"),
     ("docs/a.md", "[c](c.md)\n", "docs/a.md:1: link to c.md, which does not exist"),
