@@ -10,7 +10,7 @@ function(gpufl_install_paths)
     GPUFL_LIB_FROM_BIN="${GPUFL_LIB_FROM_BIN}" GPUFL_INSTALL_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
 endfunction()
 
-# For programs that are built with the library: pkg-config and find_package(gpufl).
+# Programs that are built with the library find it by pkg-config and find_package(gpufl).
 function(gpufl_install_packages)
   include(CMakePackageConfigHelpers)
   set(to ${CMAKE_INSTALL_LIBDIR}/cmake/gpufl)

@@ -151,7 +151,7 @@ def judge(folder, entry, gpufl):
 
 
 def scores(rows):
-    """For each score (how many reached it, of how many)."""
+    """Returns (how many reached it, of how many) for each score."""
     return {what: (sum(row[what] for row in rows if row.get(what) is not None),
                    sum(row.get(what) is not None for row in rows)) for what in (*REACHED, "sampler_line")}
 

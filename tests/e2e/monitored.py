@@ -130,7 +130,7 @@ class Monitor:
         return code
 
     def close(self):
-        """For a monitor that was started without `with`; it may have ended."""
+        """Ends a monitor that was started without `with`, unless it has ended."""
         if self.process.poll() is None:
             self.stop()
         self.process.stdout.close()

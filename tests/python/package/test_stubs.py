@@ -44,7 +44,7 @@ def test_options():
 
 
 def test_every_file_is_python():
-    """Also what only type checkers read; pip compiles all of them."""
+    """Files that only type checkers read are tested, too, since pip compiles all of them."""
     for path in sorted(PACKAGE.rglob("*.py*")):
         if path.suffix in (".py", ".pyi"):
             ast.parse(path.read_text(), str(path), feature_version=(3, 9))
