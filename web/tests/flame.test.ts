@@ -14,7 +14,7 @@ describe("kernels of a line", () => {
   const stacks = stacksOf("GPU;main() (a.py:3);step() (b.py:7);gemm 50\nGPU;main() (a.py:3);relu 20\nGPU;main() (a.py:30);gemm 9\nGPU;main() (a.py:3);copy HtoD 70\nGPU;main() (a.py:3);step() (b.py:7);relu 5\n").get("GPU")!;
   it("are those with the line anywhere in the launch's stack, most time first, without copies", () =>
     expect(kernelsAt(stacks, "/src/a.py", 3)).toEqual([{ name: "gemm", ns: 50 }, { name: "relu", ns: 25 }]));
-  it("are none where no launch has the line", () => expect(kernelsAt(stacks, "/src/c.py", 3)).toEqual([]));
+  it("are none if no launch has the line", () => expect(kernelsAt(stacks, "/src/c.py", 3)).toEqual([]));
 });
 
 describe("kernels with code at a line", () => {

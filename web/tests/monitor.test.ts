@@ -13,7 +13,7 @@ describe("the session of a monitor that is shown", () => {
   it("is the newest one where the address names one of other days", () => {
     expect(chosenOf(rows, "z")?.id).toBe("c");
   });
-  it("is none where the monitor has none", () => {
+  it("is undefined if the monitor has none", () => {
     expect(chosenOf([], "a")).toBeUndefined();
   });
 });

@@ -50,7 +50,7 @@ it("engines: what was asked for, what ran and why, what was set; several values 
   expect(enginesOf({})).toEqual([]);
 });
 
-it("windows: none where the session is recorded as a whole, or the report does not know them", () => {
+it("windows: null if the session is recorded as a whole, or the report does not know them", () => {
   expect(windowsOf({})).toBeNull();
   expect(windowsOf({ windows: { opened: 0, recorded_ns: 0, still_open: false, kernels_opened: 0, kernels_recorded_ns: 0 } })).toBeNull();
   expect(windowsOf({ windows: { opened: 2, recorded_ns: 300, still_open: true } })).toEqual({ opened: 2, recorded: 300, stillOpen: true, kernelsOpened: 0, kernelsRecorded: null });

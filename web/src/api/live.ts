@@ -24,7 +24,7 @@ let hangUp: (() => void) | null = null;
 function receive(message: ToTab): void {
   if ("event" in message) listeners.forEach((listener) => listener(message.event));
   else if (message.state !== state) {
-    // Events before a connection are unknown, so that whoever shows something asks again. Before
+    // Events before a connection are unknown, so each view asks again. Before
     // the first connection, only what may have changed since it was asked is asked again.
     const name = opened ? "lost" : BEGAN;
     state = message.state;

@@ -1,4 +1,4 @@
-// links.mjs - every view has an address: whoever opens a copied address in a new browser sees
+// links.mjs - every view has an address: a copied address, opened in a new browser, shows
 // the settings of the page (search, filters, order, columns, and what is chosen,
 // marked, opened, zoomed, pinned).
 //   node tests/e2e/links.mjs BIN DATA OUT

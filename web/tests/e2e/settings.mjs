@@ -78,7 +78,7 @@ async function join(page, role, email, name) {
 
 let viewer;
 
-/** Whoever makes a workspace stays in the current one. A workspace that was chosen at an earlier visit and no longer exists is
+/** A user who makes a workspace stays in the current one. A workspace that was chosen at an earlier visit and no longer exists is
  * forgotten. */
 async function workspaces(page) {
   const here = async () => (await page.evaluate(async () => (await (await fetch("/api/v1/auth/me")).json()).workspaces)).find(({ name }) => name === ACCOUNT.workspace_name);

@@ -1,5 +1,5 @@
 // steps_bookmarks.mjs - bookmarks in the page: a bookmark is made from a range, shown as a mark and in the list, kept after a
-// reload, changed and deleted. A note of markup stays text. Whoever has a share link can read bookmarks and cannot change them.
+// reload, changed and deleted. A note of markup stays text. A reader with a share link can read bookmarks and cannot change them.
 import { MARKUP, until } from "./harness.mjs";
 
 const [FROM, TO] = [1_000_000_000, 3_000_000_000];
@@ -98,7 +98,7 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
   check((await stored()).length === 0, "bookmarks: the server has none any more");
 }
 
-/** Whoever has a link can read bookmarks; there is no button to change them, and the server refuses changes. */
+/** A reader with a link can read bookmarks; there is no button to change them, and the server refuses changes. */
 async function byLink({ page, context, session, check, watch, origin }) {
   const { token } = await api(page, "POST", `sessions/${session}/shares`, { expires: "9000000000000000000" });
   const other = await context.browser().newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });

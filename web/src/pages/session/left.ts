@@ -1,5 +1,5 @@
-// left.ts - the last state of the views of sessions. Whoever comes back to a view by its tab, by
-// its key or by name finds it as it was.
+// left.ts - the last state of the views of sessions. A user who comes back to a view by its
+// tab, by its key or by name finds it as it was.
 import { href, withQuery, type Place } from "../../router/router";
 
 /** Views over time: they share the part of the time that is shown. */

@@ -1,6 +1,6 @@
 // SqlPage.tsx - asks in SQL: sessions, ready questions, the statement, and its answer. Statement,
-// sessions and the form of the answer are in the address, so that whoever opens the address sees
-// the answer.
+// sessions and the form of the answer are in the address, so everybody who opens the address
+// sees the answer.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { client, Problem } from "../../api/client";
 import { useMe } from "../../api/may";
