@@ -24,6 +24,7 @@ of every round.
 import argparse
 import ctypes
 import json
+import math
 import os
 import random
 import statistics
@@ -209,10 +210,12 @@ def stepped(step, count: int) -> tuple:
     return tuple(statistics.median(b - a for a, b in zip(times, times[1:])) * 1e3 for times in (wall, thread))
 
 
-def mean_interval(values) -> tuple:
-    """Mean, and half the width of its 95 % interval (normal)."""
-    mean = statistics.mean(values)
-    return mean, 1.96 * statistics.stdev(values) / len(values) ** 0.5
+def mean_interval(ratios) -> tuple:
+    """Geometric mean of ratios, and half the width of its 95 % interval (normal). An arithmetic mean is too high by half
+    the variance: 0.1 % with blocks that differ by 5 %. The geometric mean of the inverse ratios is the inverse."""
+    logs = [math.log(ratio) for ratio in ratios]
+    mean = math.exp(statistics.mean(logs))
+    return mean, mean * 1.96 * statistics.stdev(logs) / len(logs) ** 0.5
 
 
 def trimmed(values):

@@ -206,7 +206,7 @@ class Bench:
                 "trace without idle's lines over floor, ns": versus(launches["false"]["trace"], launches["false"]["floor"]),
                 "trace over trace without idle's lines, ms a step": versus(r["on"], r["off"]),
                 "the same, processor time of the launching thread": versus(r["thread_on"], r["thread_off"]),
-                "the same, median, trimmed mean, half its 95 % interval, blocks": {"wall": r["ratio_wall"], "thread": r["ratio_thread"]},
+                "the same, median, trimmed geometric mean, half its 95 % interval, blocks": {"wall": r["ratio_wall"], "thread": r["ratio_thread"]},
                 "captures and samples": {"captured": ledger["launches_captured"], "lost": ledger["captures_lost"],
                                          "samples": ledger["host_samples"], "late": ledger["host_samples_late"],
                                          "captures, % of the time": ledger["cost_stacks"] / seconds / 1e7,
