@@ -14,6 +14,9 @@ describe("tracks of a table", () => {
     expect(tracks).toBe("3rem minmax(17rem, 2fr) 10rem 10rem 6rem"); // 654 - 14 - (48 + 208 + 160 + 160) = 64 px
     expect(least).toBe("46rem");
   });
+  it("leave less free for large letters, with which the button does not grow", () => {
+    expect(tracksOf(COLUMNS, 654, 14 / 1.4375).least).toBe(`${(672 + 68) / 16}rem`); // 654 - 9.7 - 576 = 68 px
+  });
   it("stay where fewer than three columns are in view", () => {
     expect(tracksOf(COLUMNS, 390).least).toBe("42rem");
   });
