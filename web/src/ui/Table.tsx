@@ -187,11 +187,8 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
     },
   });
   // A row's height depends on the screen's width (tokens.css).
-  useEffect(() => {
-    const again = (): void => virtual.measure();
-    window.addEventListener("resize", again);
-    return () => window.removeEventListener("resize", again);
-  }, [virtual]);
+  const width = useWidth(box);
+  useLayoutEffect(() => virtual.measure(), [virtual, width]);
   const printing = usePrinting();
   const items = printing ? model.slice(0, PRINTED).map((_, index) => ({ index, start: 0 })) : virtual.getVirtualItems();
   const first = virtual.range?.startIndex ?? 0;
@@ -204,7 +201,6 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
     stopped.current = keys.body.current?.querySelector(`[aria-rowindex="${here + 2}"]`) ?? null;
     tabTo(stopped.current, 0);
   });
-  const width = useWidth(box);
   const { tracks, least } = useMemo(() => tracksOf(columns.map((c) => ({ track: c.meta?.width ?? "1fr", lead: c.meta?.lead })), width / scale(), MORE / scale()), [columns, width]);
   const more = useMore(box, columns);
   const room = useRoom(box, columns);
