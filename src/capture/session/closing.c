@@ -101,10 +101,10 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
             f, true, "enabled_no_data",
             option_asked(c->options, OPT_enable_external_correlation) ? ""
             : engines_bits(c->engine) & ENGINE_PC_SAMPLING
-                ? "beside PC sampling they are looked for with enable_external_correlation=true "
-                  "only"
-                : "none came; they are looked for with the first 20 000 launches only (before "
-                  "CUDA 12.5: not at all) unless enable_external_correlation=true");
+                ? "while PC sampling runs, gpufl records external ids only with "
+                  "enable_external_correlation=true"
+                : "no external id came with the first 20 000 launches; gpufl records all with "
+                  "enable_external_correlation=true (before CUDA 12.5 only then)");
     else if (rows == 0)
         feature_conclude(f, true, "enabled_no_data",
                          writer_stopped(c->writer) == WRITER_RUNS
