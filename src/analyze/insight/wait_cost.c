@@ -19,11 +19,12 @@ void wait_cost_put_facts(const struct model *m, const struct wait_line *l,
 {
     insight_fact(i, "calls", (int64_t)w->calls);
     insight_fact(i, "blocked_ns", w->ns);
-    if (sum_idle_is_known(m))
+    if (sum_idle_is_known(m)) {
         insight_fact(i, "gpu_idle_ns", w->idle);
-    insight_fact(i, "gpu_idle_without_waits_less_ns", w->lead);
-    if (w->least != CELL_NULL)
-        insight_fact(i, "gpu_idle_without_waits_less_least_ns", w->least);
+        insight_fact(i, "gpu_idle_without_waits_less_ns", w->lead);
+        if (w->least != CELL_NULL)
+            insight_fact(i, "gpu_idle_without_waits_less_least_ns", w->least);
+    }
     insight_fact(i, "threads", l->threads);
     insight_fact(i, "first_ns", sum_wait_lines_first(m, l));
     insight_fact(i, "longest_ns", l->longest.end - l->longest.start);

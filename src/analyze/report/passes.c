@@ -152,7 +152,8 @@ static int describe(struct pass *p, const struct model *m, int64_t number)
                        .ran = m->facts.engine,
                        .sessions = m->facts.sessions,
                        .launched = launched(m),
-                       .recorded = (int64_t)m->kernels.time.count,
+                       .recorded = sum_known_is(m, KNOWN_KERNELS) ? (int64_t)m->kernels.time.count
+                                                                  : CELL_NULL,
                        .duration = sum_facts_duration(m)};
     size_t i = engine_of(m, p);
     unsigned gives = i < ENGINES ? engines[i].gives : 0;

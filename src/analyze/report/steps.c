@@ -145,7 +145,11 @@ void page_steps(struct page *p)
                units_count(b, (int64_t)l.count));
     page_item(p, "  ", &text);
     if (sum_steps_steady(p->model))
-        page_text(p, "The steady part begins after %s; %s follow the last work of a GPU.",
+        page_text(p,
+                  s->steady > 1 ? "Start-up, before the steady parts, takes %s in all sessions "
+                                  "together; %s follow the last work of a GPU."
+                                : "The steady part begins after %s; %s follow the last work of "
+                                  "a GPU.",
                   units_time(a, s->start_up), units_time(b, s->end));
     else
         page_text(p, "There is no steady part: %s.", sum_steps_why(s->why));

@@ -63,8 +63,9 @@ static void put_kernels(const struct report *r, struct json_out *j, const struct
     }
     json_out_close_array(j);
     json_out_object(j, "other_kernels");
-    json_out_count(j, "count", count);
-    json_out_int(j, "total_ns", ns);
+    bool known = what_is_known(m).kernels;
+    json_out_known(j, "count", known, (int64_t)count);
+    json_out_known(j, "total_ns", known, ns);
     json_out_close_object(j);
 }
 

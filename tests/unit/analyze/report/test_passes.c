@@ -249,8 +249,13 @@ TEST(test_alike_in_all)
         "Each pass launched as many kernels (3); not all of them were recorded one by one, so "
         "they are matched by name alone.");
     has(text, "  Of pass 3 (SassMetrics).\n");
+    has(text,
+        "     3  SassMetrics         1  2.00 ms         3         -  counts of instructions");
     free(text);
-    json_t *root = json_of("bare");
+    json_t *root = json_of("bare"), *group = json_array_get(json_object_get(root, "groups"), 0),
+           *counted = json_array_get(json_object_get(group, "passes"), 1);
+    assert_int_equal(number(counted, "kernels_launched", NULL), 3);
+    assert_true(json_is_null(json_object_get(counted, "kernels_recorded")));
     assert_int_equal(number(root, "kernels", "count"), 3);
     check_numbers(json_object_get(finding(root, "divergence"), "passes"), "1 3 ");
     assert_int_equal(number(finding(root, "divergence"), "evidence", "gpu_ns"), 80000000);

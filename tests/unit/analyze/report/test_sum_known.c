@@ -88,6 +88,33 @@ static json_t *at(json_t *root, const char *a, const char *b)
     return json_object_get(json_object_get(root, a), b);
 }
 
+/* Fails if a number of kernels, or of the GPU's time, is 0 anywhere below `path`. What the program
+ * itself counted, sessions, and invalid rows may be 0. */
+static void no_zero(const char *path, json_t *value)
+{
+    static const char *const facts[] = {"ledger", "log", "known", "invalid", "windows"};
+    const char *key = strrchr(path, '/');
+    key = key ? key + 1 : path;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (!strcmp(key, facts[i]))
+            return;
+    if (json_is_object(value)) {
+        const char *name;
+        json_t *child;
+        json_object_foreach(value, name, child)
+        {
+            char longer[512];
+            snprintf(longer, sizeof longer, "%s/%s", path, name);
+            no_zero(longer, child);
+        }
+    } else if (json_is_array(value)) {
+        for (size_t i = 0; i < json_array_size(value); i++)
+            no_zero(path, json_array_get(value, i));
+    } else if (json_is_integer(value) && (strstr(path, "kernels") || !strncmp(key, "gpu_", 4)))
+        if (json_integer_value(value) == 0)
+            fail_msg("%s is 0", path);
+}
+
 /* Every number of kernels in the document is `expected`, or all are null. */
 static void check_numbers(json_t *root, int64_t expected)
 {
@@ -110,6 +137,8 @@ static void check_numbers(json_t *root, int64_t expected)
         else
             assert_true(!times[i] || json_integer_value(times[i]) == 100 * expected);
     assert_true(json_is_null(at(root, "idle", "idle_ns")) == (expected < 0));
+    if (expected < 0)
+        no_zero("", root);
 }
 
 static const struct {
