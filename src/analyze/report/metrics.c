@@ -48,9 +48,9 @@ static const struct metric_line device_lines[] = {
 static const struct metric_line host_lines[] = {
     {"CPU of the host", COL_host_metric_cpu, UNIT_CENTI, ""},
     {"RAM used", COL_host_metric_memory_used, UNIT_BYTES, ""},
-    {"CPU of the process", COL_host_metric_process_cpu, UNIT_CENTI, ""},
+    {"CPU of the process, of a core", COL_host_metric_process_cpu, UNIT_CENTI, ""},
     {"RAM of the process", COL_host_metric_process_rss, UNIT_BYTES, ""},
-    {"CPU limit of its group", COL_host_metric_cpu_limit, UNIT_CENTI, ""},
+    {"CPU limit of its group, of a core", COL_host_metric_cpu_limit, UNIT_CENTI, ""},
     {"some thread waited for memory", COL_host_metric_memory_waits, UNIT_CENTI, ""},
 };
 
