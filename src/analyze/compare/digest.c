@@ -5,7 +5,7 @@
 #include "analyze/common/scope_text.h"
 #include "analyze/common/words.h"
 #include "analyze/model/model.h"
-#include "analyze/model/scopes/tree.h"
+#include "analyze/model/scopes/longest.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -128,27 +128,41 @@ static int put_shape(struct digest *d, struct digest_item *item, const struct ke
             item->shapes[i].calls += (int64_t)c->time.count;
             return 0;
         }
+    if (item->shape_count == DIGEST_SHAPES)
+        return 0;
     const char *own = region_strdup(&d->memory, text);
     item->shapes[item->shape_count++] = (struct digest_shape){own, (int64_t)c->time.count};
     return own ? 0 : GPUFL_E_NOMEM;
+}
+
+static void put_rest(struct digest_rest *rest, const struct histogram *h)
+{
+    rest->calls = cells_sum(rest->calls, (int64_t)h->count);
+    rest->total = cells_sum(rest->total, h->total);
 }
 
 static int put_kernels(struct digest *d, const struct sum_kernels *k, const struct model *m)
 {
     size_t n = k->name_count < DIGEST_ITEMS ? k->name_count : DIGEST_ITEMS;
     int rc = 0;
+    d->kernels_all = 0;
     d->kernels = region_array(&d->memory, n + 1, sizeof *d->kernels);
     if (!d->kernels)
         return GPUFL_E_NOMEM;
-    for (size_t i = 0; !rc && i < n; i++) {
+    for (size_t i = 0; !rc && i < k->name_count; i++) {
         const struct kernel_name *name = &k->names[i];
         struct digest_item *item = &d->kernels[d->kernel_item_count];
         if (!name->time.count || !name->name)
             continue;
+        d->kernels_all++;
+        if (d->kernel_item_count == n) {
+            put_rest(&d->kernel_rest, &name->time);
+            continue;
+        }
         rc = put_item(d, item, model_text(m, name->name), true, &name->time);
         item->shapes = region_array(&d->memory, DIGEST_SHAPES, sizeof *item->shapes);
         rc = rc ? rc : item->shapes ? 0 : GPUFL_E_NOMEM;
-        for (uint32_t c = 0; !rc && c < name->configs && item->shape_count < DIGEST_SHAPES; c++)
+        for (uint32_t c = 0; !rc && c < name->configs; c++)
             rc = put_shape(d, item, sum_kernels_config(k, k->by_name[name->first + c]));
         d->kernel_item_count++;
     }
@@ -182,22 +196,25 @@ static int by_total(const void *a, const void *b)
 
 static int put_scopes(struct digest *d, const struct model *m)
 {
-    const struct sum_scopes *s = &m->scopes;
+    const struct scope_node *nodes = m->scopes.nodes;
     bool known = sum_scopes_known(m, SCOPE_KERNELS);
-    size_t n = s->live < DIGEST_ITEMS ? s->live : DIGEST_ITEMS;
+    size_t all;
+    uint32_t *longest = scope_longest(m, &all);
+    size_t n = all < DIGEST_ITEMS ? all : DIGEST_ITEMS;
     char *path = mem_alloc(DIGEST_PATH);
-    int rc = path ? 0 : GPUFL_E_NOMEM;
+    int rc = path && longest ? 0 : GPUFL_E_NOMEM;
+    d->scopes_all = m->scopes.more_paths ? CELL_NULL : (int64_t)all;
     d->scopes = region_array(&d->memory, n + 1, sizeof *d->scopes);
     rc = d->scopes ? rc : GPUFL_E_NOMEM;
-    for (uint32_t at = 0; !rc && d->scope_count < n && scope_tree_next(s, &at);) {
-        const struct scope_node *node = &s->nodes[at];
-        if (!node->self.calls)
-            continue;
-        digest_path(m, at, path, DIGEST_PATH);
+    for (size_t i = 0; !rc && i < n; i++) {
         struct digest_item *item = &d->scopes[d->scope_count++];
-        rc = put_item(d, item, path, false, &node->walls);
-        item->gpu = known ? node->all.gpu : CELL_NULL;
+        digest_path(m, longest[i], path, DIGEST_PATH);
+        rc = put_item(d, item, path, false, &nodes[longest[i]].walls);
+        item->gpu = known ? nodes[longest[i]].all.gpu : CELL_NULL;
     }
+    for (size_t i = n; !rc && i < all; i++)
+        put_rest(&d->scope_rest, &nodes[longest[i]].walls);
+    mem_free(longest);
     mem_free(path);
     if (!rc)
         qsort(d->scopes, d->scope_count, sizeof *d->scopes, by_total);
@@ -325,7 +342,12 @@ int digest_open(struct digest *d, const struct model *m)
     d->damaged = m->facts.damaged != 0;
     int rc = put_facts(d, m);
     rc = rc ? rc : put_kernels(d, &m->kernels, m);
-    return rc ? rc : put_scopes(d, m);
+    rc = rc ? rc : put_scopes(d, m);
+    if (!known)
+        d->kernels_all = CELL_NULL;
+    if (d->scopes_unknown)
+        d->scopes_all = CELL_NULL;
+    return rc;
 }
 
 void digest_close(struct digest *d)

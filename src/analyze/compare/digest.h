@@ -48,6 +48,11 @@ struct digest_fact {
     double number; /* a measured value, which differs from run to run; else NAN */
 };
 
+/* The kernels or scopes for which a digest has no room. */
+struct digest_rest {
+    int64_t calls, total; /* ns */
+};
+
 struct digest {
     struct region memory;
     const char *session, *app, *host;
@@ -59,6 +64,10 @@ struct digest {
     size_t fact_count;
     struct digest_item *kernels, *scopes; /* by total, greatest first */
     size_t kernel_item_count, scope_count;
+    /* The numbers of all the session's kernels and scopes, of which the arrays hold at most
+     * DIGEST_ITEMS; CELL_NULL: unknown. */
+    int64_t kernels_all, scopes_all;
+    struct digest_rest kernel_rest, scope_rest; /* 0 in a digest that was read */
     bool simulated;
     bool scopes_unknown; /* the log does not say which scopes there were */
     bool damaged;        /* parts of the log could not be read, so something is missing here */

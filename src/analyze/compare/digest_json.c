@@ -62,6 +62,8 @@ void digest_put(const struct digest *d, struct json_out *j)
     json_out_int(j, "kernel_count", d->kernel_count);
     json_out_int(j, "kernel_time", d->kernel_time);
     json_out_int(j, "busy", d->busy);
+    json_out_int(j, "kernels_all", d->kernels_all);
+    json_out_int(j, "scopes_all", d->scopes_all);
     json_out_int(j, "simulated", d->simulated);
     if (d->scopes_unknown)
         json_out_int(j, "scopes_unknown", 1);
@@ -83,6 +85,8 @@ void digest_put(const struct digest *d, struct json_out *j)
 }
 
 /* ---- back ------------------------------------------------------------------------------------ */
+
+enum { NOT_SAID = -1 };
 
 /* A JSON reader at a value of an object or array, and where the value goes. */
 struct reading {
@@ -241,7 +245,8 @@ static int read_member(struct reading *r, const char *key, struct json_value v)
         {"duration", &d->duration, false},      {"kernel_count", &d->kernel_count, true},
         {"kernel_time", &d->kernel_time, true}, {"busy", &d->busy, true},
         {"simulated", &r->simulated, false},    {"scopes_unknown", &r->scopes_unknown, false},
-        {"damaged", &r->damaged, false}};
+        {"damaged", &r->damaged, false},        {"kernels_all", &d->kernels_all, true},
+        {"scopes_all", &d->scopes_all, true}};
     const struct {
         const char *key;
         const char **at;
@@ -270,10 +275,21 @@ static bool take_member(struct json *j, const char *key, struct json_value v, vo
     return r->rc == 0;
 }
 
+/* A digest of an earlier version says no numbers of all: an array that is not full has all. */
+static int64_t number_of_all(int64_t said, size_t count, bool known)
+{
+    if (!known)
+        return CELL_NULL;
+    if (said == NOT_SAID)
+        return count < DIGEST_ITEMS ? (int64_t)count : CELL_NULL;
+    return said == CELL_NULL || said >= (int64_t)count ? said : CELL_NULL;
+}
+
 int digest_read(struct digest *d, const char *text, size_t len)
 {
     struct reading r = {.d = d};
     memset(d, 0, sizeof *d);
+    d->kernels_all = d->scopes_all = NOT_SAID;
     region_init(&d->memory, DIGEST_MEMORY);
     json_init(&r.j, text, len);
     if (json_read(&r.j).type != JSON_OBJECT)
@@ -282,6 +298,9 @@ int digest_read(struct digest *d, const char *text, size_t len)
     d->simulated = r.simulated != 0;
     d->scopes_unknown = r.scopes_unknown != 0;
     d->damaged = r.damaged != 0;
+    d->kernels_all =
+        number_of_all(d->kernels_all, d->kernel_item_count, d->kernel_count != CELL_NULL);
+    d->scopes_all = number_of_all(d->scopes_all, d->scope_count, !d->scopes_unknown);
     if (r.rc || r.j.error)
         return r.rc ? r.rc : GPUFL_E_CORRUPT;
     if (r.format > DIGEST_FORMAT)

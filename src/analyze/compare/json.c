@@ -27,6 +27,8 @@ static void put_session(struct json_out *j, const struct digest *d)
     json_out_text_or_null(j, "started", d->started ? started : "");
     json_out_int(j, "duration_ns", d->duration);
     json_out_bool(j, "simulated", d->simulated);
+    json_out_int(j, "kernel_names", d->kernels_all);
+    json_out_int(j, "scope_paths", d->scopes_all);
     json_out_close_object(j);
 }
 
@@ -186,6 +188,21 @@ static void put_rows(struct json_out *j, const char *key, const struct compare_r
     buf_fini(&names);
 }
 
+/* Says how many kernels or scopes the sides have, and how many of them are compared. */
+static void put_counts(const struct comparison *c, struct json_out *j, bool kernels)
+{
+    bool whole = true; /* every digest has all of its session's */
+    size_t compared = kernels ? c->kernel_count : c->scope_count;
+    for (unsigned side = 0; side < COMPARE_SIDES; side++)
+        for (size_t i = 0; i < c->counts[side]; i++) {
+            const struct digest *d = c->sides[side][i];
+            whole &= kernels ? d->kernels_all == (int64_t)d->kernel_item_count
+                             : d->scopes_all == (int64_t)d->scope_count;
+        }
+    json_out_known(j, kernels ? "kernel_count" : "scope_count", whole, (int64_t)compared);
+    json_out_count(j, kernels ? "kernels_compared" : "scopes_compared", compared);
+}
+
 void compare_put(const struct comparison *c, struct json_out *j, size_t top)
 {
     static const char *const names[] = {"a", "b"};
@@ -200,8 +217,8 @@ void compare_put(const struct comparison *c, struct json_out *j, size_t top)
     json_out_number(j, "least", c->least);
     put_facts(c, j);
     put_totals(c, j);
-    json_out_count(j, "kernel_count", c->kernel_count);
-    json_out_count(j, "scope_count", c->scope_count);
+    put_counts(c, j, true);
+    put_counts(c, j, false);
     put_rows(j, "kernels", c->kernels, c->kernel_count, top, true);
     put_rows(j, "scopes", c->scopes, c->scope_count, top, false);
 }

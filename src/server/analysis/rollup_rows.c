@@ -52,21 +52,20 @@ static int add(struct rollups *to, const char *kind, const char *name, int64_t c
     return 0;
 }
 
-/* The first items keep their names; the others become one row. */
+/* The first items keep their names; the others and `rest` become one row. */
 static int add_items(struct rollups *to, const char *kind, const struct digest_item *items,
-                     size_t count)
+                     size_t count, struct digest_rest rest)
 {
-    int64_t calls = 0, total = 0;
     int rc = 0;
     for (size_t i = 0; i < count && !rc; i++) {
         if (i < ROLLUP_NAMES) {
             rc = add(to, kind, items[i].key, items[i].calls, items[i].total);
             continue;
         }
-        calls = cells_sum(calls, items[i].calls);
-        total = cells_sum(total, items[i].total);
+        rest.calls = cells_sum(rest.calls, items[i].calls);
+        rest.total = cells_sum(rest.total, items[i].total);
     }
-    return rc || count <= ROLLUP_NAMES ? rc : add(to, kind, "", calls, total);
+    return rc || count <= ROLLUP_NAMES ? rc : add(to, kind, "", rest.calls, rest.total);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -165,8 +164,8 @@ int analysis_rollups(const struct report *r, struct region *memory, struct meta_
     if (s->start <= 0)
         return 0;
     int rc = digest_open(&d, &r->model);
-    rc = rc ? rc : add_items(&to, "kernel", d.kernels, d.kernel_item_count);
-    rc = rc ? rc : add_items(&to, "scope", d.scopes, d.scope_count);
+    rc = rc ? rc : add_items(&to, "kernel", d.kernels, d.kernel_item_count, d.kernel_rest);
+    rc = rc ? rc : add_items(&to, "scope", d.scopes, d.scope_count, d.scope_rest);
     rc = rc ? rc : add_lines(&to, &r->model);
     digest_close(&d);
     *out = to.rows;

@@ -3,7 +3,8 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/compare/digest.h"
-#include "analyze/model/scopes/tree.h"
+#include "analyze/model/scopes/longest.h"
+#include "base/alloc.h"
 #include "base/bins.h"
 #include "base/printable.h"
 #include "symbol/names/demangle.h"
@@ -224,25 +225,25 @@ static uint32_t only_device(const struct model *m)
     return sum_devices_worked(m, &only) == 1 ? only : 0;
 }
 
+/* Puts the `most` scopes with most wall time. */
 static void history_scopes(const struct report *r, struct history *h, const char *session,
                            size_t most)
 {
     const struct model *m = &r->model;
-    const struct sum_scopes *s = &m->scopes;
     char *path = region_take(h->memory, DIGEST_PATH);
     uint32_t device = only_device(m);
-    h->failed |= !path;
-    for (uint32_t at = 0; path && most && scope_tree_next(s, &at);) {
-        const struct scope_node *node = &s->nodes[at];
-        if (!node->walls.count || h->rows >= h->room)
-            continue;
-        digest_path(m, at, path, DIGEST_PATH);
+    size_t count;
+    uint32_t *longest = scope_longest(m, &count);
+    h->failed |= !path || !longest;
+    for (size_t i = 0; !h->failed && i < count && i < most && h->rows < h->room; i++) {
+        const struct scope_node *node = &m->scopes.nodes[longest[i]];
+        digest_path(m, longest[i], path, DIGEST_PATH);
         history_put(r, h, session,
                     &(struct history_item){
                         KIND_SCOPE, table_text(h->memory, path), "", device, &node->walls,
                         cells_share((double)node->self.wall, (double)r->sessions[0].duration)});
-        most--;
     }
+    mem_free(longest);
 }
 
 static int history_app(const struct report *r, struct history *h, const char *session)

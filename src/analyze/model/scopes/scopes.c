@@ -214,6 +214,7 @@ int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift
     if (!rc)
         rc = merge_kernels(s, o, twins);
     s->invalid += o->invalid;
+    s->more_paths |= o->more_paths;
     mem_free(twins);
     return rc;
 }

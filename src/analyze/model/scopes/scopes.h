@@ -83,6 +83,7 @@ struct sum_scopes {
     uint32_t other, lost; /* names: "(other)", "(not recorded)" */
     struct scope_join joins[SCOPE_ACTIVITIES];
     uint64_t invalid; /* rows without a usable interval or instance */
+    bool more_paths;  /* than SCOPE_NODES: the further ones are in "(other)" */
 };
 
 void sum_scopes_init(struct model *m);

@@ -157,6 +157,7 @@ int scope_tree_child(struct sum_scopes *s, uint32_t parent, uint32_t name, uint3
 {
     *node = find_child(s, parent, name);
     if (!*node && s->live >= SCOPE_NODES) {
+        s->more_paths = true;
         name = s->other;
         *node = find_child(s, parent, name);
     }
@@ -304,8 +305,10 @@ int scope_tree_place(struct sum_scopes *s, int64_t instance, int64_t parent, uin
             *at |= s->nodes[*node].handle;
         return rc;
     }
-    if (s->live >= SCOPE_NODES && !find_child(s, above, name))
+    if (s->live >= SCOPE_NODES && !find_child(s, above, name)) {
+        s->more_paths = true;
         name = s->other;
+    }
     *node = find_child(s, above, name);
     if (*node)
         return merge_nodes(s, *node, pending);

@@ -2,6 +2,6 @@
 foreach(name history)
   gpufl_test(${name} DEPS analyze)
 endforeach()
-foreach(name compare trees)
+foreach(name compare digest trees)
   gpufl_test(${name} DEPS analyze PkgConfig::JANSSON)
 endforeach()

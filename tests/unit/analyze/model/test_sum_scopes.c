@@ -272,6 +272,7 @@ TEST(test_deep)
     struct scope_view v;
     assert_int_equal(scope_view_open(&v, m, 3), 0);
     assert_int_equal(v.all, LEVELS);
+    assert_false(m->scopes.more_paths);
     assert_int_equal(v.count, 3);
     assert_int_equal(m->scopes.nodes[v.nodes[2]].depth, 2);
     scope_view_close(&v);
@@ -351,6 +352,7 @@ TEST(test_too_many_paths)
     }
     assert_int_equal(model_finish(m), 0);
     assert_true(m->scopes.live <= SCOPE_NODES + 2);
+    assert_true(m->scopes.more_paths);
     assert_int_equal(m->scopes.nodes[0].all.gpu, (int64_t)3 * PATHS_MADE);
     model_fini(m);
 }
