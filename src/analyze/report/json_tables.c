@@ -167,20 +167,29 @@ static void put_config(const struct model *m, struct json_out *j, const struct k
     json_out_close_object(j);
 }
 
-static void put_kernel(const struct model *m, struct json_out *j, const struct kernel_name *n)
+/* Puts the configurations with most time, and the number of all. */
+static void put_configs(const struct report *r, struct json_out *j, const struct kernel_name *n)
 {
-    const struct sum_kernels *k = &m->kernels;
+    const struct sum_kernels *k = &r->model.kernels;
+    size_t count = 0, most = report_bounded(SIZE_MAX, r->bounds.configs);
+    json_out_array(j, "configs");
+    for (uint32_t c = 0; c < n->configs; c++)
+        if (k->by_name[n->first + c] && count++ < most)
+            put_config(&r->model, j, sum_kernels_config(k, k->by_name[n->first + c]));
+    json_out_close_array(j);
+    json_out_count(j, "config_count", count);
+}
+
+static void put_kernel(const struct report *r, struct json_out *j, const struct kernel_name *n)
+{
+    const struct model *m = &r->model;
     json_out_object(j, NULL);
     json_kernel_name(m, j, "name", n->name);
     json_short_name(m, j, n->name);
     json_out_text_or_null(j, "symbol", text_of(m, n->name));
     put_histogram(j, &n->time);
     json_out_count(j, "graph", n->graph);
-    json_out_array(j, "configs");
-    for (uint32_t c = 0; c < n->configs; c++)
-        if (k->by_name[n->first + c])
-            put_config(m, j, sum_kernels_config(k, k->by_name[n->first + c]));
-    json_out_close_array(j);
+    put_configs(r, j, n);
     json_out_close_object(j);
 }
 
@@ -196,7 +205,7 @@ void json_kernels(const struct report *r, struct json_out *j)
     json_out_known(j, "names", known, (int64_t)k->name_count);
     json_out_array(j, "by_name");
     for (size_t i = 0; i < k->name_count && i < report_top(r); i++)
-        put_kernel(m, j, &k->names[i]);
+        put_kernel(r, j, &k->names[i]);
     json_out_close_array(j);
     json_out_close_object(j);
 }
@@ -248,6 +257,9 @@ static void put_graph_runs(const struct report *r, struct json_out *j, bool know
     json_out_known(j, "runs", known, (int64_t)s->all.launches);
     json_out_known(j, "gpu_ns", known, s->all.time);
     json_out_known(j, "longest_ns", known, s->all.max);
+    bool more = s->graphs.refused > 0; /* they are one item of by_time */
+    json_out_known(j, "graphs", known, (int64_t)(s->by_time_count - more));
+    json_out_bool(j, "more_graphs", more);
     json_out_array(j, "by_graph");
     for (size_t i = 0; i < s->by_time_count && i < report_top(r); i++) {
         const struct graph_sum *g = keyed_at(&s->graphs, s->by_time[i]);

@@ -33,6 +33,13 @@ struct report_session {
     char *failure; /* owned: why it is left out; NULL: it is not */
 };
 
+/* Further bounds of the JSON report, for a writer that has to keep every report small. 0: no bound
+ * but options.top. */
+struct report_bounds {
+    size_t configs;       /* of a kernel, those with most time */
+    size_t scope_kernels; /* of a scope, those with most time */
+};
+
 struct report {
     struct intern *names;
     struct model model;              /* the session, or all of them merged */
@@ -48,6 +55,7 @@ struct report {
     uint64_t foreign; /* files that are no part of a session */
     uint64_t losses;  /* the public client's marks for data it lost */
     struct gpufl_report_options options;
+    struct report_bounds bounds; /* set after report_open */
 };
 
 int report_open(struct report *r, const char *path, const struct gpufl_report_options *o,
@@ -99,6 +107,12 @@ static inline bool report_is_without_work(const struct report *r, const struct r
 static inline size_t report_top(const struct report *r)
 {
     return r->options.top > 0 ? (size_t)r->options.top : SIZE_MAX;
+}
+
+/* The smaller of the two numbers of rows; bound 0: none. */
+static inline size_t report_bounded(size_t rows, size_t bound)
+{
+    return bound && bound < rows ? bound : rows;
 }
 
 /* Why instructions have no text, as the end of a sentence; the first reason of all sessions. */

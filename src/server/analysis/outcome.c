@@ -17,7 +17,7 @@
 enum {
     MEMORY = 512 << 20, /* of one session's rows for tables */
     LEVEL = 4,          /* of gzip: 5 takes a third longer for a twentieth fewer bytes */
-    RULES_BY_HAND = 5,  /* raised when a rule's code changes its findings, or what is stored */
+    RULES_BY_HAND = 6,  /* raised when a rule's code changes its findings, or what is stored */
 };
 
 /* ---- the rules' version ---------------------------------------------------------------------- */
@@ -176,12 +176,14 @@ int outcome_make(struct outcome *o, const struct analysis_config *c, const char 
     gpufl_report_options_init(&options, sizeof options);
     options.format = GPUFL_REPORT_JSON;
     options.kernel = KERNEL_VIEW_ALL;
+    options.top = OUTCOME_ROWS;
     const struct columns_place place = {c->store, workspace};
     const struct columns_source source = {c->ops, ss, &place, session, c->stop};
     rc = columns_report(&r, &source, &options, e);
     c->ops->put(ss);
     if (rc)
         return rc;
+    r.bounds = (struct report_bounds){OUTCOME_CONFIGS, OUTCOME_SCOPE_KERNELS};
     rc = report_timeline_places(&r) ? err_nomem(e) : make_of(o, &r, e);
     report_close(&r);
     return rc;

@@ -17,6 +17,14 @@ struct document {
 
 enum { DOCUMENTS = 4, OUTCOMES_MAX = 16 /* stored together */ };
 
+/* The most rows of a stored report's tables, those with most time: a report of any session can be
+ * stored and sent. Each table has the number of all its rows next to it. */
+enum {
+    OUTCOME_ROWS = 1000,        /* kernels, scopes, graphs, operation ids, names of marks */
+    OUTCOME_CONFIGS = 100,      /* launch configurations of a kernel */
+    OUTCOME_SCOPE_KERNELS = 10, /* kernels of a scope */
+};
+
 /* The results of one session. All rows and texts are in `memory`; config, workspace and session are
  * the caller's and must outlive it. */
 struct outcome {

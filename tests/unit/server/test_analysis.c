@@ -1,10 +1,9 @@
-/* test_analysis.c - sessions are summed up when they end, and while they run; the stored results
- * equal their report. */
+/* test_analysis.c - the stored sums of ended and of running sessions equal their report. */
 #include "analyze/report/kernels/view.h"
 #include "base/clock.h"
 #include "base/file/file.h"
-#include "server/analysis/analysis.h"
 #include "server/analysis/columns_report.h"
+#include "server/analysis/outcome.h"
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"
@@ -100,6 +99,7 @@ static void check_report(const char *session)
     gpufl_report_options_init(&o, sizeof o);
     o.format = GPUFL_REPORT_JSON;
     o.kernel = KERNEL_VIEW_ALL;
+    o.top = OUTCOME_ROWS;
     assert_int_equal(store_duckdb.get(fix.store, "w", session, false, &ss, &e), 0);
     static const _Atomic bool stopped = true;
     assert_int_equal(

@@ -55,8 +55,9 @@ static void put_kernels(const struct report *r, struct json_out *j, const struct
     const struct scope_kernel *k = m->scopes.by_kernel.items + n->first_kernel;
     uint64_t count = n->self.kernels;
     int64_t ns = n->self.gpu;
+    size_t top = report_bounded(report_top(r), r->bounds.scope_kernels);
     json_out_array(j, "by_kernel");
-    for (size_t i = 0; i < n->kernel_names && i < report_top(r); i++) {
+    for (size_t i = 0; i < n->kernel_names && i < top; i++) {
         put_kernel(m, j, &k[i]);
         count -= k[i].count;
         ns -= k[i].ns;
@@ -115,6 +116,7 @@ void json_scopes(const struct report *r, struct json_out *j)
         return;
     }
     json_out_count(j, "scope_paths", v.all);
+    json_out_bool(j, "more_scope_paths", s->more_paths);
     json_out_array(j, "scopes");
     for (size_t i = 0; i < v.count; i++)
         put_scope(r, j, &v, v.nodes[i]);
