@@ -108,10 +108,11 @@ static void measure(const char *what, const struct meta_session_query *q, bool c
            took[ROUNDS * 99 / 100], took[ROUNDS - 1], cpu);
 }
 
-static void see_stored(void *arg, bool gpu, size_t i, const char *state, int64_t seen)
+static void see_stored(void *arg, bool gpu, size_t i, const char *state, int64_t seen,
+                       int64_t created)
 {
     size_t *bytes = arg;
-    (void)gpu, (void)i, (void)seen;
+    (void)gpu, (void)i, (void)seen, (void)created;
     *bytes += strlen(state);
 }
 

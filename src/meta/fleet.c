@@ -35,7 +35,7 @@ static int visit_stored(void *arg, const struct meta_value *cells, unsigned n)
     char text[META_TEXT_MAX];
     (void)n;
     snprintf(text, sizeof text, "%.*s", (int)cells[0].len, cells[0].len ? cells[0].at : "");
-    s->of->stored(s->of->arg, s->gpu, s->i, text, cells[1].i);
+    s->of->stored(s->of->arg, s->gpu, s->i, text, cells[1].i, cells[2].i);
     return 0;
 }
 

@@ -402,8 +402,8 @@ int meta_finding_search(const struct meta_ask *ask, const struct meta_finding_qu
 
 /* ---- fleet --------------------------------------------------------------------------------- */
 
-/* Writes the newest state of a host or GPU; an older state changes nothing. Empty texts, unknown
- * numbers and an empty state do not replace known values. */
+/* Writes the newest state of a host or GPU; an older one changes only `created`, the earliest of
+ * all. Empty texts, unknown numbers and an empty state do not replace known values. */
 int meta_host_put(struct meta *m, const char *workspace, const struct meta_host *h,
                   struct err *e); /* for tests */
 int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g,
@@ -413,10 +413,10 @@ struct meta_fleet_state {
     const struct meta_host *hosts;
     const struct meta_gpu *gpus;
     size_t host_count, gpu_count;
-    /* Called with the stored state and time of hosts[i] or gpus[i], in the transaction, before that
-     * row is written, and again if the transaction runs again. It may change the row. NULL: not
+    /* Called with what is stored of hosts[i] or gpus[i], in the transaction, before that row is
+     * written, and again if the transaction runs again. It may change the row. NULL: not
      * called. */
-    void (*stored)(void *arg, bool gpu, size_t i, const char *state, int64_t seen);
+    void (*stored)(void *arg, bool gpu, size_t i, const char *state, int64_t seen, int64_t created);
     void *arg;
 };
 

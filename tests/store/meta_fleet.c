@@ -25,15 +25,21 @@ static void check_host(struct fixture *f)
                            .created = 20,
                            .seen = 200};
     OK(meta_host_put(f->m, "w1", &h, &f->e));
-    h.state = "{\"cpu\":3}";
-    h.seen = 150; /* arrives late */
+    h = (struct meta_host){.name = "node-a",
+                           .system = "Debian 11",
+                           .cpus = 8,
+                           .state = "{\"cpu\":3}",
+                           .created = 15,
+                           .seen = 150}; /* arrives late */
+    OK(meta_host_put(f->m, "w1", &h, &f->e));
+    h.created = 5; /* of a session that was recorded before all others */
     OK(meta_host_put(f->m, "w1", &h, &f->e));
     OK(meta_host_get(ASK(f, "w1"), "node-a", &host));
     assert_string_equal(host.system, "Debian 12");
     assert_string_equal(host.state, "{\"cpu\":2}");
     assert_int_equal(host.cpus, 64);
     assert_int_equal(host.memory, 512);
-    assert_int_equal(host.created, 10);
+    assert_int_equal(host.created, 5);
     assert_int_equal(host.seen, 200);
 }
 
@@ -54,7 +60,16 @@ static void check_gpus(struct fixture *f)
                           .host = "node-b",
                           .memory = META_NONE,
                           .session = "s9",
+                          .created = 200,
                           .seen = 300}; /* moved */
+    OK(meta_gpu_put(f->m, "w1", &g, &f->e));
+    g = (struct meta_gpu){.uuid = "GPU-1",
+                          .host = "node-c",
+                          .name = "H100",
+                          .memory = 80,
+                          .state = "{}",
+                          .created = 3,
+                          .seen = 4}; /* of an earlier session that comes late */
     OK(meta_gpu_put(f->m, "w1", &g, &f->e));
     g = (struct meta_gpu){.uuid = "GPU-2", .host = "node-a", .memory = META_NONE, .seen = 1};
     OK(meta_gpu_put(f->m, "w1", &g, &f->e));
@@ -68,6 +83,12 @@ static void check_gpus(struct fixture *f)
     assert_int_equal(n, 1);
     OK(meta_gpu_get(ASK(f, "w1"), "GPU-1", &gpu));
     assert_string_equal(gpu.host, "node-b");
+    assert_string_equal(gpu.name, "H200");
+    assert_string_equal(gpu.session, "s9");
+    assert_string_equal(gpu.state, "");
+    assert_int_equal(gpu.memory, 141);
+    assert_int_equal(gpu.created, 3);
+    assert_int_equal(gpu.seen, 300);
     FAILS(NOENT, meta_gpu_get(ASK(f, "w1"), "GPU-9", &gpu));
 }
 

@@ -8,10 +8,10 @@ struct seen_rows {
     struct meta_gpu gpu;
     unsigned times, of_hosts;
     char state[64];
-    int64_t seen;
+    int64_t seen, created;
 };
 
-static void see_row(void *arg, bool gpu, size_t i, const char *state, int64_t seen)
+static void see_row(void *arg, bool gpu, size_t i, const char *state, int64_t seen, int64_t created)
 {
     struct seen_rows *t = arg;
     assert_int_equal(i, 0);
@@ -21,6 +21,7 @@ static void see_row(void *arg, bool gpu, size_t i, const char *state, int64_t se
         return;
     snprintf(t->state, sizeof t->state, "%s", state);
     t->seen = seen;
+    t->created = created;
     t->gpu.state = "{\"both\":1}";
     t->gpu.seen = seen;
 }
@@ -33,7 +34,8 @@ static void test_stored_states(void **state)
     struct seen_rows t = {0};
     struct meta_host host = {.name = "node-s", .state = "{}", .seen = 100};
     struct meta_gpu_now gpu;
-    t.gpu = (struct meta_gpu){.uuid = "GPU-s", .host = "node-s", .state = "{\"a\":1}", .seen = 100};
+    t.gpu = (struct meta_gpu){
+        .uuid = "GPU-s", .host = "node-s", .state = "{\"a\":1}", .created = 70, .seen = 100};
     const struct meta_fleet_state s = {.hosts = &host,
                                        .gpus = &t.gpu,
                                        .host_count = 1,
@@ -52,6 +54,7 @@ static void test_stored_states(void **state)
     assert_int_equal(t.of_hosts, 1);
     assert_string_equal(t.state, "{\"a\":1}");
     assert_int_equal(t.seen, 100);
+    assert_int_equal(t.created, 70);
     OK(meta_gpu_get(ASK(f, "w1"), "GPU-s", &gpu));
     assert_string_equal(gpu.state, "{\"both\":1}");
     assert_int_equal(gpu.seen, 100);

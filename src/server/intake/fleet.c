@@ -99,6 +99,7 @@ static void entry_free(struct entry *e)
 static void merge(struct entry *at, const struct entry *n)
 {
     join_state(at, state_of(n));
+    at->created = n->created < at->created ? n->created : at->created;
     if (n->seen < at->seen)
         return;
     fill(at->host, sizeof at->host, n->host);
@@ -248,10 +249,14 @@ static void send_event(const struct fleet *f, const char *workspace, const struc
 
 /* Another session, of this server or of another one, may know what this entry does not. Where the
  * stored row is newer, both are written at its time; else an older entry changes nothing. */
-static void join_stored(void *arg, bool gpu, size_t i, const char *state, int64_t seen)
+static void join_stored(void *arg, bool gpu, size_t i, const char *state, int64_t seen,
+                        int64_t created)
 {
     struct rows *r = arg;
     struct entry *e = gpu ? r->of_gpu[i] : r->of_host[i];
+    int64_t *first = gpu ? &r->gpus[i].created : &r->hosts[i].created;
+    if (created < *first)
+        *first = created; /* for the event: the statement keeps the earliest, too */
     if (seen - e->seen > NEWEST_KEPT_S * (int64_t)1000000000)
         return;
     bool more = join_state(e, state) && strcmp(state_of(e), state) != 0 && seen > e->seen;

@@ -320,7 +320,7 @@ struct reporting {
     const struct registry *registry;
     struct fleet *fleet;
     const char *workspace, *session;
-    int64_t now, seen; /* ns since the Unix epoch */
+    int64_t now, first, seen; /* ns since the Unix epoch */
 };
 
 static void report_gpu(const struct reporting *t, unsigned at)
@@ -343,7 +343,7 @@ static void report_gpu(const struct reporting *t, unsigned at)
                                                               : META_NONE,
                          .session = t->session,
                          .state = "",
-                         .created = t->seen,
+                         .created = t->first,
                          .seen = t->seen};
     struct buf state;
     buf_init(&state, STATE_MAX);
@@ -368,7 +368,8 @@ void newest_samples_report(struct newest_samples *l, const struct registry *r, s
     if (!f || !l->changed || !newest || !*r->host)
         return;
     forget_old(l);
-    int64_t seen = earlier(newest, now);
+    int64_t seen = earlier(newest, now), began = registry_started(r);
+    int64_t first = began ? earlier(began, seen) : seen;
     int64_t total = l->host_known ? l->host[COL_host_metric_memory_total] : CELL_NULL;
     struct meta_host h = {.name = r->host,
                           .system = r->system,
@@ -376,7 +377,7 @@ void newest_samples_report(struct newest_samples *l, const struct registry *r, s
                           .cpus = META_NONE,
                           .memory = total != CELL_NULL ? total : META_NONE,
                           .state = "",
-                          .created = seen,
+                          .created = first,
                           .seen = seen};
     struct buf state;
     buf_init(&state, STATE_MAX);
@@ -389,7 +390,7 @@ void newest_samples_report(struct newest_samples *l, const struct registry *r, s
     }
     fleet_host(f, workspace, &h);
     buf_fini(&state);
-    const struct reporting t = {l, r, f, workspace, session, now, seen};
+    const struct reporting t = {l, r, f, workspace, session, now, first, seen};
     for (unsigned i = 0; i < r->gpu_count; i++)
         report_gpu(&t, i);
     l->changed = false;

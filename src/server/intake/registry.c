@@ -250,6 +250,12 @@ int64_t registry_epoch(const struct registry *r, int64_t time)
     return offset == META_NONE || __builtin_add_overflow(time, offset, &sum) || sum < 0 ? 0 : sum;
 }
 
+int64_t registry_started(const struct registry *r)
+{
+    int64_t first = r->first == INT64_MAX ? META_NONE : r->first;
+    return registry_epoch(r, r->start != META_NONE ? r->start : first);
+}
+
 /* Passes and processes of one command are found by their labels, and so is what took options from a
  * configuration of the server. One that has no room for labels goes without. */
 static int put_labels(struct registry *r, struct meta *m, const char *workspace,
@@ -280,7 +286,6 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
                  struct err *e)
 {
     struct meta_session_gpu gpus[REGISTRY_GPUS];
-    int64_t first = r->first == INT64_MAX ? META_NONE : r->first;
     registry_forget(r); /* names of devices come right before their rows, or are kept */
     if (!m || !registry_is_due(r))
         return 0;
@@ -293,7 +298,7 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
                              .format = r->foreign ? "gpuflight" : "gpufl",
                              .client = r->version,
                              .simulated = r->simulated,
-                             .started = registry_epoch(r, r->start != META_NONE ? r->start : first),
+                             .started = registry_started(r),
                              .received = now(),
                              .created = now()};
     for (unsigned i = 0; i < r->gpu_count; i++)
