@@ -20,19 +20,27 @@ const char *findings_status(const char *status)
     return status;
 }
 
-/* What to do about an engine that records no kernels; NULL: it records them. */
-static const char *advice(const char *engine)
+/* An engine that records no kernels. */
+struct without_kernels {
+    const char *engine;
+    const char *advice; /* how to get kernels */
+    const char *does;   /* what the engine does as a pass of a run; NULL: it is no pass */
+};
+
+/* NULL: the engine records kernels. */
+static const struct without_kernels *find_without_kernels(const char *engine)
 {
-    static const struct {
-        const char *engine, *text;
-    } texts[] = {
-        {"Monitor", "use engine Trace"}, {"Sync", "use engine Trace"},
-        {"SassMetrics", "use --passes"}, {"Deep", "use --passes"},
-        {"PcSampling", "use --passes"},  {"PmSampling", "use --passes"},
+    static const struct without_kernels list[] = {
+        {"Monitor", "use engine Trace", NULL},
+        {"Sync", "use engine Trace", NULL},
+        {"SassMetrics", "use --passes", "counts instructions"},
+        {"Deep", "use --passes", "samples kernels and counts instructions"},
+        {"PcSampling", "use --passes", "samples kernels"},
+        {"PmSampling", "use --passes", "samples hardware counters"},
     };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!strcmp(engine, texts[i].engine))
-            return texts[i].text;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (!strcmp(engine, list[i].engine))
+            return &list[i];
     return NULL;
 }
 
@@ -90,14 +98,19 @@ static const struct facts_capability *find_unrecorded(const struct model *m, con
 static void put_unrecorded(const struct model *m, const char *feature, struct buf *out)
 {
     const struct facts_capability *c = find_unrecorded(m, feature);
-    const char *engine = model_text(m, m->facts.engine), *reason;
-    reason = c ? model_text(m, c->reason) : "";
+    const struct without_kernels *w = find_without_kernels(model_text(m, m->facts.engine));
+    const char *reason = c ? model_text(m, c->reason) : "";
     if (*reason)
         buf_printf(out, "not recorded: %s", reason);
     else if (sum_known_no_window(m))
         buf_str(out, "not recorded: no window of capture was opened");
-    else if (advice(engine))
-        buf_printf(out, "not recorded by this engine, %s", advice(engine));
+    else if (w && w->does && m->facts.pass) /* a run has a pass of Trace: `gpufl trace` */
+        buf_printf(out,
+                   "not recorded by this pass, which %s; the times are those of the run's "
+                   "Trace pass",
+                   w->does);
+    else if (w)
+        buf_printf(out, "not recorded by this engine, %s", w->advice);
     else
         buf_printf(out, "not recorded: %s",
                    c ? findings_status(model_text(m, c->status)) : "the engine records none");
