@@ -75,6 +75,41 @@ TEST(test_sums_outlive_sessions)
     check_sum(f, "gemm", 1, 1, 1000);
 }
 
+/* A line whose time comes from no samples has no number of them: that is unknown, not 0. */
+TEST(test_lines_without_samples)
+{
+    struct fixture *f = *state;
+    const struct meta_rollup_part one[] = {{"line", 0, 10, "train", "a", "wait.py:7", 0, 900},
+                                           {"line", 0, 10, "train", "a", "both.py:7", 0, 300}};
+    const struct meta_rollup_part two[] = {{"line", 0, 70, "train", "b", "wait.py:7", 0, 90},
+                                           {"line", 0, 70, "train", "b", "both.py:7", 4, 30}};
+    static const char *const apps[] = {NULL, "train"};
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    session_make(f, "w1", "s2", "train", "b", 100);
+    OK(meta_rollup_put(f->m, "w1", "s1", one, 2, &f->e));
+    OK(meta_rollup_put(f->m, "w1", "s2", two, 2, &f->e));
+    for (int i = 0; i < 2; i++) {
+        const struct meta_rollup_query q = {.kind = "line", .to = 100, .app = apps[i]};
+        const struct meta_rollup_sum *wait = sum_of(f, &q, "wait.py:7"),
+                                     *both = sum_of(f, &q, "both.py:7");
+        assert_non_null(wait);
+        assert_non_null(both);
+        assert_int_equal(wait->calls, META_NONE);
+        assert_true(wait->total == 990);
+        assert_int_equal(both->calls, 4);
+        assert_true(both->total == 330);
+    }
+    const struct meta_rollup_query by_day = {.kind = "line", .name = "both.py:7", .to = 100};
+    struct meta_rollup_day *days = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    OK(meta_rollup_days(ASK(f, "w1"), &by_day, &page, &days, &n));
+    assert_int_equal(n, 2);
+    assert_int_equal(days[0].calls, META_NONE);
+    assert_int_equal(days[1].calls, 4);
+}
+
 /* Sums by application and host, and in pages. */
 TEST(test_sums_by_day)
 {
@@ -160,6 +195,6 @@ TEST(test_sums_of_spans)
 int meta_rollup_cases(void)
 {
     const struct CMUnitTest tests[] = {CASE(test_sums_outlive_sessions), CASE(test_sums_by_day),
-                                       CASE(test_sums_of_spans)};
+                                       CASE(test_sums_of_spans), CASE(test_lines_without_samples)};
     return cmocka_run_group_tests_name("sums", tests, NULL, NULL);
 }
