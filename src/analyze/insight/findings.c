@@ -216,6 +216,7 @@ static void say_busy(const struct model *m, struct buf *out)
     const char *inside = any                     ? " in windows"
                          : sum_windows_partly(m) ? " in which kernels were recorded"
                                                  : "";
+    const char *whose = *inside ? "" : m->facts.sessions > 1 ? "the sessions' " : "the run's ";
     busy_result(&m->devices.compute, &r);
     if (!m->kernels.time.count && !m->graphs.whole) {
         say_no_kernels(m, duration, inside, out);
@@ -229,13 +230,14 @@ static void say_busy(const struct model *m, struct buf *out)
     bool gpu_unknown = m->devices.items[0].compute.count > 0 && used > 1;
     if (used > 1 + idle && !gpu_unknown) {
         say_busy_devices(m, used - idle, duration, out);
-        buf_printf(out, " of %s%s; at least one ran kernels %s of it", units_time(a, duration),
-                   inside, units_percent(b, (double)r.busy, (double)duration));
+        buf_printf(out, " of %s%s%s; at least one ran kernels %s of it", whose,
+                   units_time(a, duration), inside,
+                   units_percent(b, (double)r.busy, (double)duration));
     } else {
-        buf_printf(out, "GPU busy %s of %s%s", units_percent(a, (double)r.busy, (double)duration),
-                   units_time(b, duration), inside);
+        buf_printf(out, "GPU busy %s of %s%s%s", units_percent(a, (double)r.busy, (double)duration),
+                   whose, units_time(b, duration), inside);
         if (duration > r.busy && !any)
-            buf_printf(out, ", idle %s", units_time(a, duration - r.busy));
+            buf_printf(out, ", without a kernel for %s", units_time(a, duration - r.busy));
     }
     if (idle)
         buf_printf(out, "; %u other GPU%s had no work", idle, idle == 1 ? "" : "s");
@@ -301,7 +303,7 @@ static void say_idle_line(const struct model *m, struct buf *out)
             !stacks_place_at(&m->stacks, t.rows[i].place)->mark)
             top = &t.rows[i];
     if (top && (double)top->ns * 100 >= WORTH * (double)t.all) {
-        buf_printf(out, "Of the idle time %s was spent",
+        buf_printf(out, "Of the idle time of %s, %s was spent", sum_steps_whole(m),
                    units_percent(a, (double)top->ns, (double)t.all));
         insight_put_where(m, top->place, out);
         if (top->looks)

@@ -171,7 +171,8 @@ TEST(test_graphs_as_a_whole)
     text = report("graphs", GPUFL_REPORT_TEXT, false, &rc);
     assert_int_equal(rc, 0);
     assert_null(strstr(text, "No kernels"));
-    assert_non_null(strstr(text, "GPU busy 40.0 % of 10.0 ms, idle 6.00 ms."));
+    assert_non_null(
+        strstr(text, "GPU busy 40.0 % of the run's 10.0 ms, without a kernel for 6.00 ms."));
     assert_non_null(strstr(text, "none: what ran was launched in CUDA graphs"));
     free(text);
 }

@@ -233,7 +233,7 @@ TEST(test_apart)
     char *text = words("apart");
     has(text, "Without work on a GPU, and in no time, share or cause below: torchrun (session "
               "apart/a-, pid 42, 500 ms).");
-    has(text, "of 200 ms");
+    has(text, "of the sessions' 200 ms");
     check_percents(text);
     free(text);
 }
