@@ -150,11 +150,12 @@ static int add_lead(const struct model *m, struct insight *i)
     if (wall <= 0 || later < wall / 1000)
         return 0;
     buf_init(&text, TEXT_MAX);
-    buf_printf(&text,
-               "%s While the host was in such calls, nothing new was launched: later on that left "
-               "the GPU idle for %s (%s of %s) more.",
-               i->text, units_time(a, later), units_percent(b, (double)later, (double)wall),
-               sum_steps_whole(m));
+    buf_printf(
+        &text,
+        "%s While the host was in such calls, nothing new was launched, and then the GPU was "
+        "idle for another %s (%s of %s).",
+        i->text, units_time(a, later), units_percent(b, (double)later, (double)wall),
+        sum_steps_whole(m));
     int rc = insight_say(&i->text, &text);
     buf_fini(&text);
     insight_fact(i, "gpu_idle_later_ns", later);

@@ -108,18 +108,22 @@ static void put_idle(const struct model *m, const struct wait_cost *w, struct bu
     int64_t idle = sum_idle_of_run(m, w->idle);
     if (!devices || wall <= 0)
         return;
-    if (idle >= wall / 1000)
-        buf_printf(out, " The GPU%s sat idle %s of %s because of it.", devices > 1 ? "s" : "",
+    bool now = idle >= wall / 1000;
+    if (now)
+        buf_printf(out, " The GPU%s sat idle %s of %s because of it", devices > 1 ? "s" : "",
                    units_percent(a, (double)idle, (double)wall), sum_steps_whole(m));
     else
-        buf_printf(out, " The GPU%s had work meanwhile.", devices > 1 ? "s" : "");
+        buf_printf(out, " The GPU%s had work meanwhile", devices > 1 ? "s" : "");
     int64_t later = sum_idle_of_run(m, w->lead) - idle;
-    if (later >= wall / 1000)
-        buf_printf(out,
-                   " While the host waited, nothing new was launched: later on that left the "
-                   "GPU%s idle for %s of %s more.",
-                   devices > 1 ? "s" : "", units_percent(a, (double)later, (double)wall),
-                   sum_steps_whole(m));
+    if (later >= wall / 1000) {
+        units_percent(a, (double)later, (double)wall);
+        if (now)
+            buf_printf(out, ", and then for another %s", a);
+        else
+            buf_printf(out, ", and then was idle for %s of %s", a, sum_steps_whole(m));
+        buf_str(out, ": while the host waited, nothing new was launched");
+    }
+    buf_char(out, '.');
 }
 
 int64_t insight_reads(const struct model *m, const struct wait_line *l)
@@ -317,9 +321,8 @@ static int add_loop(const struct model *m, const struct wait_line *l, uint64_t c
     buf_printf(&text, "%s blocked across %llu calls", units_time_short(a, w.ns),
                (unsigned long long)w.calls);
     insight_put_where(m, l->place, &text);
-    buf_printf(&text, ", %s of %s.",
-               units_percent_short(a, (double)w.ns, (double)sum_windows_time(m)),
-               sum_windows_any(m) ? sum_windows_whole(m) : "session");
+    buf_printf(&text, ". That is %s of %s.",
+               units_percent(a, (double)w.ns, (double)sum_windows_time(m)), sum_windows_whole(m));
     put_idle(m, &w, &text);
     put_reads(m, l, i, &text);
     say_gain(m, i, &text);

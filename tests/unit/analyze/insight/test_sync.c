@@ -21,13 +21,13 @@ TEST(test_sync_loop)
     assert_string_equal(i->next,
                         "Move the sync outside the loop or capture the loop body into a CUDA "
                         "graph (replay amortizes launch overhead).");
-    assert_string_equal(
-        i->text,
-        "60.10ms blocked across 50 calls at train.py:90 in train_step(), 77.5% of session. The GPU "
-        "sat idle 19.6 % of the run because of it. If these waits can go, that alone saves 15.0 to "
-        "15.2 "
-        "ms "
-        "of 77.5 ms.");
+    assert_string_equal(i->text, "60.10ms blocked across 50 calls at train.py:90 in train_step(). "
+                                 "That is 77.5 % of the run. "
+                                 "The GPU sat idle 19.6 % of the run because of it. If these waits "
+                                 "can go, that alone saves 15.0 to "
+                                 "15.2 "
+                                 "ms "
+                                 "of 77.5 ms.");
     assert_string_equal(line->title,
                         "ContextSynchronize × 50 @ train.py:90 · 60.10ms (77.5% of session)");
     assert_int_equal(finder_fact(i, "launches_between_median"), 4);

@@ -86,9 +86,8 @@ TEST(test_text)
         "Insights\n"
         "  HIGH SYNCHRONIZATION: In-loop sync × 20 — likely blocking GPU pipelining at train.py:90 "
         "in\n",
-        "      8.04ms blocked across 20 calls at train.py:90 in train_step(), 60.8% of session. "
-        "The "
-        "GPU sat\n",
+        "      8.04ms blocked across 20 calls at train.py:90 in train_step(). That is 60.8 % of "
+        "the run.",
         "Synchronization by line\n",
         "     20  8.04 ms  60.8 %  context  train.py:90  train_step()\n",
         "Streams that wait for an event; the host goes on:\n",
