@@ -129,8 +129,8 @@ def launches(log, finding):
 
 
 STATES = {"No core for the thread that launches": 2, "Waiting for the interpreter's lock (GIL)": 4}
-BY_CAUSE = {"Late launches": "late_launch", "Nothing submitted": "nothing_submitted", "Work held up by other work": "queued",
-            "Loading code": "code", "Another process on the GPU": "other_process"}
+BY_CAUSE = {"Late launches": "late_launch", "Nothing submitted": "nothing_submitted", "Held up by other work": "queued",
+            "Loading code": "code", "Other processes on the GPU": "other_process"}
 HOST = {"late_launch", "nothing_submitted", "slow_launches"}
 FROM_DATA = "/cupy/_creation/from_data.py"
 

@@ -182,11 +182,13 @@ static int say_line(const struct model *m, struct insight *i, const struct host_
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct buf text;
     buf_init(&text, TEXT_MAX);
-    buf_str(&text, l->activity               ? idle_activity_text(l->activity)->title
-                   : l->stuck.looks          ? insight_state_title(l->doing)
-                   : l->main == IDLE_SLOW    ? "Slow launches"
-                   : l->main == IDLE_NOTHING ? "Nothing submitted"
-                                             : "Late launches");
+    if (l->activity)
+        buf_str(&text, idle_activity_text(l->activity)->title);
+    else if (l->stuck.looks)
+        buf_str(&text, insight_state_title(l->doing));
+    else
+        insight_put_cause(l->main == IDLE_SLOW || l->main == IDLE_NOTHING ? l->main : IDLE_LATE,
+                          &text);
     int rc = insight_say(&i->title, &text);
     i->next = line_step(m, l, i->next);
     buf_str(&text, "The GPU sat idle for ");
@@ -364,7 +366,7 @@ static void put_loads(const struct model *m, struct insight *i, struct buf *out)
 /* Adds a finding for what findings by line leave of a cause. Its longest gap is not one of those
  * findings'. */
 static int add_rest(const struct model *m, struct host_lines *l, const char *rule,
-                    enum idle_cause c, const char *title, struct insights *to)
+                    enum idle_cause c, struct insights *to)
 {
     struct insight_idle idle = rest_of(m, l, c);
     bool others = false;
@@ -398,7 +400,7 @@ static int add_rest(const struct model *m, struct host_lines *l, const char *rul
     else if (!i->place && others)
         i->next = "Read which lines have the rest (gpufl report --section idle), and launch before "
                   "what they do.";
-    buf_str(&text, title);
+    insight_put_cause(c, &text);
     rc = insight_say(&i->title, &text);
     put_gaps(m, l, c, &idle, others, &text);
     insight_less_cpu_limit(m, i, c == IDLE_LATE || c == IDLE_NOTHING ? idle.all : 0, &text);
@@ -418,22 +420,14 @@ int insight_late_launch(const struct model *m, struct insights *to)
     struct insight_idle late = rest_of(m, &l, IDLE_LATE);
     if (!rc && late.gaps >= INSIGHT_late_gaps &&
         insight_is_share(m, late.time, INSIGHT_late_idle, 100))
-        rc = add_rest(m, &l, "late_launch", IDLE_LATE, "Late launches", to);
+        rc = add_rest(m, &l, "late_launch", IDLE_LATE, to);
     host_lines_drop(&l);
     return rc;
 }
 
 int insight_idle_cause(const struct model *m, struct insights *to)
 {
-    static const struct {
-        enum idle_cause cause;
-        const char *title;
-    } causes[] = {
-        {IDLE_NOTHING, "Nothing submitted"},
-        {IDLE_QUEUED, "Work held up by other work"},
-        {IDLE_CODE, "Loading code"},
-        {IDLE_OTHER, "Another process on the GPU"},
-    };
+    static const enum idle_cause causes[] = {IDLE_NOTHING, IDLE_QUEUED, IDLE_CODE, IDLE_OTHER};
     struct host_lines l;
     int rc = host_lines_find(m, to, &l);
     rc = rc ? rc : add_lines(m, &l, "idle_cause", true, to);
@@ -443,11 +437,11 @@ int insight_idle_cause(const struct model *m, struct insights *to)
     rc = rc ? rc : insight_states(m, to);
     rc = rc ? rc : insight_slices(m, to, &sliced);
     for (size_t i = 0; !rc && i < sizeof causes / sizeof *causes; i++) {
-        struct insight_idle rest = rest_of(m, &l, causes[i].cause);
-        if (causes[i].cause == IDLE_OTHER && sliced)
+        struct insight_idle rest = rest_of(m, &l, causes[i]);
+        if (causes[i] == IDLE_OTHER && sliced)
             continue;
         if (rest.gaps && insight_is_share(m, rest.time, INSIGHT_idle_share, 100))
-            rc = add_rest(m, &l, "idle_cause", causes[i].cause, causes[i].title, to);
+            rc = add_rest(m, &l, "idle_cause", causes[i], to);
     }
     host_lines_drop(&l);
     return rc;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,13 @@ int64_t insight_of_kernel(const struct model *m, const struct kernel_name *k, in
 {
     return insight_of_steady(m,
                              (double)kernel_ns * sum_steps_kernel_part(m, k->name, k->time.total));
+}
+
+void insight_put_cause(enum idle_cause c, struct buf *out)
+{
+    const char *name = sum_idle_name(c);
+    buf_char(out, (char)toupper((unsigned char)*name));
+    buf_str(out, name + 1);
 }
 
 void insight_put_where(const struct model *m, uint32_t place, struct buf *out)

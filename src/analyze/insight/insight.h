@@ -227,6 +227,8 @@ void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out);
 /* Appends " at train.py:90 in train_step()", " in a library, at …", or what else is known of the
  * place; nothing for place 0. */
 void insight_put_where(const struct model *m, uint32_t place, struct buf *out);
+/* Puts the name of a cause of idle time as a title: "Late launches". */
+void insight_put_cause(enum idle_cause c, struct buf *out);
 
 #define INSIGHT(id, category, bound, fires, severity, gives_back, next)                            \
     int insight_##id(const struct model *m, struct insights *to);

@@ -134,7 +134,7 @@ int insight_slices(const struct model *m, struct insights *to, bool *found)
     insight_fact(i, "usual_ns", s.usual);
     insight_fact(i, "typical_interrupted_ns", s.typical);
     insight_fact(i, "gpu_idle_ns", idle.all);
-    buf_str(&text, "Another process on the GPU");
+    insight_put_cause(IDLE_OTHER, &text);
     rc = insight_say(&i->title, &text);
     put(m, &s, &idle, &text);
     rc = rc ? rc : insight_say(&i->text, &text);

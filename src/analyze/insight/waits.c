@@ -89,8 +89,8 @@ static const struct {
     [WAIT_EVENT] = {"EventSynchronize", "synchronization", "synchronizations"},
     [WAIT_STREAM] = {"StreamSynchronize", "synchronization", "synchronizations"},
     [WAIT_CONTEXT] = {NULL, /* the vendor's word */ "synchronization", "synchronizations"},
-    [WAIT_COPY] = {"Memcpy", "copy that blocks", "copies that block"},
-    [WAIT_FILL] = {"Memset", "fill that blocks", "fills that block"},
+    [WAIT_COPY] = {"Memcpy", "blocking copy", "blocking copies"},
+    [WAIT_FILL] = {"Memset", "blocking fill", "blocking fills"},
     [WAIT_FREE] = {"Free", "free that waits", "frees that wait"},
 };
 

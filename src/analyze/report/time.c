@@ -11,7 +11,8 @@
 
 enum { BAR_MOST = 100, SMALL = 5 /* SMALL: permille, less is summed up in the legend */ };
 
-/* Without colours each part has its own glyph; with colours all parts are blocks. */
+/* Without colours each part has its own glyph; with colours all parts are blocks. name: NULL for an
+ * idle cause, which has its own (sum_idle_name). */
 static const struct {
     const char *name, *glyph, *color;
 } looks[TIME_PARTS] = {
@@ -19,25 +20,25 @@ static const struct {
     [TIME_COPIES] = {"copies alone", "▒", "36"},
     [TIME_RANKS] = {"waiting for another rank", "&", "96"},
     [TIME_UNKNOWN] = {"not known", "?", "97"},
-    [TIME_IDLE + IDLE_SYNC] = {"host waits", "=", "31"},
-    [TIME_IDLE + IDLE_COPY] = {"blocking copies", ":", "91"},
-    [TIME_IDLE + IDLE_MEMORY] = {"allocating, freeing", "+", "95"},
-    [TIME_IDLE + IDLE_CODE] = {"loading code", "%", "94"},
-    [TIME_IDLE + IDLE_QUEUED] = {"held up by other work", "|", "93"},
-    [TIME_IDLE + IDLE_BETWEEN] = {"between kernels", "'", "92"},
-    [TIME_IDLE + IDLE_SLOW] = {"slow launches", "~", "34"},
-    [TIME_IDLE + IDLE_LATE] = {"late launches", "-", "33"},
-    [TIME_IDLE + IDLE_NOTHING] = {"nothing submitted", ".", "35"},
-    [TIME_IDLE + IDLE_BEFORE] = {"before the first work", "<", "90"},
-    [TIME_IDLE + IDLE_AFTER] = {"after the last work", ">", "37"},
-    [TIME_IDLE + IDLE_ENGINE] = {"profiler's engine", "!", "96"},
-    [TIME_IDLE + IDLE_OTHER] = {"other processes", "@", "37"},
-    [TIME_IDLE + IDLE_START_UP] = {"start-up", "^", "90"},
+    [TIME_IDLE + IDLE_SYNC] = {NULL, "=", "31"},
+    [TIME_IDLE + IDLE_COPY] = {NULL, ":", "91"},
+    [TIME_IDLE + IDLE_MEMORY] = {NULL, "+", "95"},
+    [TIME_IDLE + IDLE_CODE] = {NULL, "%", "94"},
+    [TIME_IDLE + IDLE_QUEUED] = {NULL, "|", "93"},
+    [TIME_IDLE + IDLE_BETWEEN] = {NULL, "'", "92"},
+    [TIME_IDLE + IDLE_SLOW] = {NULL, "~", "34"},
+    [TIME_IDLE + IDLE_LATE] = {NULL, "-", "33"},
+    [TIME_IDLE + IDLE_NOTHING] = {NULL, ".", "35"},
+    [TIME_IDLE + IDLE_BEFORE] = {NULL, "<", "90"},
+    [TIME_IDLE + IDLE_AFTER] = {NULL, ">", "37"},
+    [TIME_IDLE + IDLE_ENGINE] = {NULL, "!", "96"},
+    [TIME_IDLE + IDLE_OTHER] = {NULL, "@", "37"},
+    [TIME_IDLE + IDLE_START_UP] = {NULL, "^", "90"},
 };
 
 const char *time_part_name(int part)
 {
-    return looks[part].name;
+    return part < TIME_IDLE ? looks[part].name : sum_idle_name((enum idle_cause)(part - TIME_IDLE));
 }
 
 const char *time_part_key(int part)
@@ -158,7 +159,7 @@ static void put_legend(const struct page *p, const struct time_parts *t)
             continue;
         }
         bool trace = part->ns > 0 && !part->permille; /* small, but not 0 */
-        int n = snprintf(text, sizeof text, " %s %s%d.%d %%", looks[part->part].name,
+        int n = snprintf(text, sizeof text, " %s %s%d.%d %%", time_part_name(part->part),
                          trace ? "<" : "", part->permille / 10, trace ? 1 : part->permille % 10);
         at = place_entry(p, at, n + 1);
         put_glyph(p, part->part, 1);

@@ -18,27 +18,37 @@
 enum { CALLS_MAX = 1 << 20 };
 
 static const struct {
-    const char *key, *text;
+    const char *key, *name, *text;
 } causes[IDLE_CAUSES] = {
-    [IDLE_SYNC] = {"host_sync", "the host waited for the GPU"},
-    [IDLE_COPY] = {"copy", "the host was in a copy that blocks it"},
-    [IDLE_MEMORY] = {"memory", "the host allocated or freed GPU memory"},
-    [IDLE_CODE] = {"code", "the host loaded code"},
-    [IDLE_QUEUED] = {"queued", "work waited for an event, a stream or another device"},
-    [IDLE_BETWEEN] = {"back_to_back", "between kernels back to back"},
-    [IDLE_SLOW] = {"slow_launches", "the host launched more slowly than the GPU ran"},
-    [IDLE_LATE] = {"late_launch", "the host did something else before it launched"},
-    [IDLE_NOTHING] = {"nothing_submitted", "nothing was submitted for more than 10 ms"},
-    [IDLE_BEFORE] = {"before_first", "before the first work"},
-    [IDLE_AFTER] = {"after_last", "after the last work"},
-    [IDLE_ENGINE] = {"engine", "an engine of the profiler was set up, read or given back"},
-    [IDLE_OTHER] = {"other_process", "another process used the GPU"},
-    [IDLE_START_UP] = {"start_up", "before the steady part began"},
+    [IDLE_SYNC] = {"host_sync", "host waits", "the host waited for the GPU"},
+    [IDLE_COPY] = {"copy", "blocking copies", "the host was in a copy that blocks it"},
+    [IDLE_MEMORY] = {"memory", "allocating, freeing", "the host allocated or freed GPU memory"},
+    [IDLE_CODE] = {"code", "loading code", "the host loaded code"},
+    [IDLE_QUEUED] = {"queued", "held up by other work",
+                     "work waited for an event, a stream or another device"},
+    [IDLE_BETWEEN] = {"back_to_back", "between kernels", "between kernels back to back"},
+    [IDLE_SLOW] = {"slow_launches", "slow launches",
+                   "the host launched more slowly than the GPU ran"},
+    [IDLE_LATE] = {"late_launch", "late launches",
+                   "the host did something else before it launched"},
+    [IDLE_NOTHING] = {"nothing_submitted", "nothing submitted",
+                      "nothing was submitted for more than 10 ms"},
+    [IDLE_BEFORE] = {"before_first", "before the first work", "before the first work"},
+    [IDLE_AFTER] = {"after_last", "after the last work", "after the last work"},
+    [IDLE_ENGINE] = {"engine", "profiler's engine",
+                     "an engine of the profiler was set up, read or given back"},
+    [IDLE_OTHER] = {"other_process", "other processes on the GPU", "another process used the GPU"},
+    [IDLE_START_UP] = {"start_up", "start-up", "before the steady part began"},
 };
 
 const char *sum_idle_key(enum idle_cause c)
 {
     return causes[c].key;
+}
+
+const char *sum_idle_name(enum idle_cause c)
+{
+    return causes[c].name;
 }
 
 const char *sum_idle_text(enum idle_cause c)

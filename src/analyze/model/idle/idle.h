@@ -98,7 +98,9 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_idle_finish(struct model *m);
 
 const char *sum_idle_key(enum idle_cause c);  /* "host_sync", … */
-const char *sum_idle_text(enum idle_cause c); /* for people */
+const char *sum_idle_text(enum idle_cause c); /* for people: "the host waited for the GPU", … */
+/* The cause's one name for people: "host waits", … Bars, tables and titles have it. */
+const char *sum_idle_name(enum idle_cause c);
 
 /* Sums the idle time of all devices by cause, and in total; returns how many devices. Concurrent
  * sessions count separately. */

@@ -29,11 +29,11 @@ static const struct {
     [WAIT_STREAM_EVENT] = {"stream wait", "waits of a stream for an event", false, -1},
     [WAIT_STREAM] = {"stream", "stream synchronizations", true, WAIT_EXPLICIT},
     [WAIT_CONTEXT] = {"context", "context synchronizations", true, WAIT_EXPLICIT},
-    [WAIT_COPY] = {"copy", "copies", true, WAIT_COPIES},
-    [WAIT_FILL] = {"fill", "fills", true, WAIT_COPIES},
+    [WAIT_COPY] = {"copy", "blocking copies", true, WAIT_COPIES},
+    [WAIT_FILL] = {"fill", "blocking fills", true, WAIT_COPIES},
     [WAIT_FREE] = {"free", "frees", true, WAIT_MEMORY},
     [WAIT_ALLOC] = {"allocate", "allocations", true, WAIT_MEMORY},
-    [WAIT_MODULE] = {"load code", "loads of code", true, -1},
+    [WAIT_MODULE] = {"load code", "loading code", true, -1},
 };
 
 static int known(int call)

@@ -427,7 +427,7 @@ TEST(test_shared)
         finder_look();
         assert_null(finder_find("late_launch", ""));
         const struct insight *i = finder_find("idle_cause", "");
-        assert_string_equal(i->title, "Another process on the GPU");
+        assert_string_equal(i->title, "Other processes on the GPU");
         assert_int_equal(i->of[IDLE_OTHER], finder_fact(i, "gpu_idle_ns"));
         assert_int_equal(!strstr(i->text, "probably another process"), timed);
         assert_non_null(strstr(i->next, timed ? "(CUDA_" : "(HIP_"));
@@ -479,7 +479,7 @@ TEST(test_slices)
     interrupt(2, 10, a_slice);
     const struct insight *i = finder_find("idle_cause", "");
     assert_non_null(i);
-    assert_string_equal(i->title, "Another process on the GPU");
+    assert_string_equal(i->title, "Other processes on the GPU");
     assert_int_equal(finder_fact(i, "interrupted_launches"), 40);
     assert_true(i->of[INSIGHT_OF_KERNELS] > i->of[IDLE_OTHER]);
     int64_t truth = 40 * (2730000ll - 193000);
