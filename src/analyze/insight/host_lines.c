@@ -40,6 +40,8 @@ static void add_row(struct host_lines *l, const struct idle_row *r)
         to->doing = r->doing;
         to->main = (enum idle_cause)r->cause;
         to->inherited = r->inherited;
+        to->launcher = r->launcher;
+        to->looked_at = r->looked_at;
     }
 }
 

@@ -30,6 +30,7 @@ struct host_line {
     uint32_t doing; /* of that row, like main and inherited */
     enum idle_cause main;
     bool inherited;
+    uint32_t launcher, looked_at; /* inherited: as in struct idle_line */
     struct host_did did[ACTIVITIES];
     enum idle_activity activity; /* the activity with at least half of the time */
     struct host_did stuck;       /* the part of the time in which the thread could not run */

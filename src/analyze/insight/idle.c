@@ -52,15 +52,31 @@ static int64_t put_made_for(const struct model *m, struct insight *i, const stru
     return cells_sum(calls, copies);
 }
 
+/* Puts "For 71.0 % of that time (± 12.0 ms)", or, where the half-width goes beyond the whole time,
+ * the bound that remains: "(at least 59.0 %)". The whole time needs neither. */
+static void put_part(const struct host_did *d, int64_t of, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    int64_t half = cells_whole(sqrt(d->variance));
+    if (d->ns >= of) {
+        buf_str(out, " All of that time");
+        return;
+    }
+    buf_printf(out, " For %s of that time", units_percent(a, (double)d->ns, (double)of));
+    if (half <= of - d->ns)
+        buf_printf(out, " (± %s)", units_time(b, half));
+    else if (half < d->ns)
+        buf_printf(out, " (at least %s)", units_percent(b, (double)(d->ns - half), (double)of));
+}
+
 /* Says what the host did, and sets the step that helps. of: the whole time of which d is a part. */
 static void put_activity(const struct model *m, struct insight *i, enum idle_activity a,
                          const struct host_did *d, int64_t of, struct buf *out)
 {
     const struct activity_text *t = idle_activity_text(a);
-    char b[UNITS_TEXT], c[UNITS_TEXT], e[UNITS_TEXT];
-    buf_printf(out, " For %s of that time (± %s) the host %s, by %s.",
-               units_percent(b, (double)d->ns, (double)of),
-               units_time(c, cells_whole(sqrt(d->variance))), t->was, units_samples(e, d->looks));
+    char b[UNITS_TEXT];
+    put_part(d, of, out);
+    buf_printf(out, " the host %s, by %s.", t->was, units_samples(b, d->looks));
     put_stretches(m, a, out);
     int64_t more = put_made_for(m, i, d, out);
     buf_printf(out, " %s", t->unless);
@@ -77,12 +93,10 @@ static void put_activity(const struct model *m, struct insight *i, enum idle_act
 static void put_stuck(const struct model *m, struct insight *i, const struct host_line *l,
                       const char *was, const char *next, struct buf *out)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT];
     if (!l->stuck.looks)
         return;
-    buf_printf(out, " For %s of that time (± %s) the thread %s.",
-               units_percent(a, (double)l->stuck.ns, (double)l->ns),
-               units_time(b, cells_whole(sqrt(l->stuck.variance))), was);
+    put_part(&l->stuck, l->ns, out);
+    buf_printf(out, " the thread %s.", was);
     i->next = next;
     if (!l->activity) {
         i->state = IDLE_DOING_STATE(l->doing);
@@ -90,6 +104,23 @@ static void put_stuck(const struct model *m, struct insight *i, const struct hos
         i->half_width = sum_idle_of_run(m, cells_whole(sqrt(l->stuck.variance)));
     }
     insight_fact(i, "stuck_ns", l->stuck.ns);
+}
+
+/* The name of a thread; NULL: unknown, or there are several. */
+static const char *thread_text(const struct model *m, uint32_t name)
+{
+    return name && name != IDLE_SEVERAL_THREADS ? model_text(m, name) : NULL;
+}
+
+/* Says whose line it is where the thread that launched has none. */
+static void put_inherited(const struct model *m, const struct host_line *l, struct buf *out)
+{
+    const char *other = thread_text(m, l->looked_at), *launcher = thread_text(m, l->launcher);
+    if (!l->inherited)
+        return;
+    buf_printf(out, " The line is that of %s%s: the launching thread%s%s runs no Python.",
+               other ? "thread " : "another thread", other ? other : "", launcher ? " " : "",
+               launcher ? launcher : "");
 }
 
 /* Puts a sentence about the thread's state at the line; nothing where the thread ran, or its state
@@ -112,8 +143,7 @@ static void put_doing(const struct model *m, struct insight *i, const struct hos
     default:
         break;
     }
-    if (l->inherited)
-        buf_str(out, " The thread that launched runs no Python; this one waited for it.");
+    put_inherited(m, l, out);
 }
 
 /* ---- the step that helps ------------------------------------------------------------------ */
@@ -253,6 +283,7 @@ static int put_spread(const struct model *m, const struct host_spread *s, struct
     buf_str(out, "The GPU sat idle for ");
     if (i->place) {
         sum_idle_put(m, s->most.ns, out);
+        buf_printf(out, " ± %s", units_time(a, cells_whole(sqrt(s->most.variance))));
         insight_put_where(m, s->place, out);
         buf_char(out, '.');
         if (s->lines > 1)
@@ -262,6 +293,7 @@ static int put_spread(const struct model *m, const struct host_spread *s, struct
         return 0;
     }
     sum_idle_put(m, s->did.ns, out);
+    buf_printf(out, " ± %s", units_time(a, cells_whole(sqrt(s->did.variance))));
     buf_printf(out, " at %s lines together, for %s of it", units_count(a, (int64_t)s->lines),
                units_percent(b, (double)s->most.ns, (double)s->did.ns));
     insight_put_where(m, s->place, out);

@@ -20,14 +20,17 @@ static double half_width(const struct idle_fork *f, const struct idle_branch *b)
     return b->looks && f->looks ? 100 * idle_lines_half_width(b->looks, f->looks) : 0;
 }
 
-/* "45 % (± 20 points) in Trainer.training_step() at trainer.py:3700" */
+/* "45 % (± 20 points) in Trainer.training_step() at trainer.py:3700"; where the half-width goes
+ * beyond the whole, "92 % (at least 80 %) in …". */
 static void put_branch(const struct model *m, const struct idle_fork *f,
                        const struct idle_branch *b, struct buf *out)
 {
-    double half = half_width(f, b);
-    buf_printf(out, "%.0f %%", 100 * cells_share((double)b->ns, (double)f->ns));
-    if (half > 0)
+    double half = half_width(f, b), share = 100 * cells_share((double)b->ns, (double)f->ns);
+    buf_printf(out, "%.0f %%", share);
+    if (half > 0 && share + half <= 100)
         buf_printf(out, " (± %.0f points)", half);
+    else if (half > 0 && b->ns < f->ns && half < share)
+        buf_printf(out, " (at least %.0f %%)", share - half);
     buf_str(out, " in ");
     stacks_put_step(m, &b->step, FUNCTION_WIDTH, out);
 }

@@ -22,6 +22,15 @@ enum idle_cause {
     IDLE_CAUSES,
 };
 
+/* A thread of several sums of idle time: its id or its name; 0: unknown. */
+#define IDLE_SEVERAL_THREADS UINT32_MAX
+
+/* Adds a thread to those of a sum. */
+static inline void idle_thread_put(uint32_t *to, uint32_t thread)
+{
+    *to = !*to || *to == thread ? thread : thread ? IDLE_SEVERAL_THREADS : *to;
+}
+
 /* The gap with the longest part of a sum of idle time. */
 struct idle_longest {
     int64_t start, end; /* ns: of the whole gap; equal: there is none */

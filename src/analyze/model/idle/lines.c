@@ -39,6 +39,7 @@ int idle_lines_add(struct model *m, const struct idle_line *row)
     key.looks = 0;
     key.variance = 0;
     key.longest = (struct idle_longest){0};
+    key.launcher = key.looked_at = 0;
     rc = rc ? rc : keyed_put(&l->rows, &key, &at, NULL);
     if (rc)
         return rc;
@@ -52,6 +53,8 @@ int idle_lines_add(struct model *m, const struct idle_line *row)
     to->looks += row->looks;
     to->variance += row->variance;
     idle_longest_put(&to->longest, &row->longest, 0);
+    idle_thread_put(&to->launcher, row->launcher);
+    idle_thread_put(&to->looked_at, row->looked_at);
     return 0;
 }
 

@@ -32,6 +32,9 @@ struct idle_line {
     uint64_t looks;
     double variance; /* ns²: squared half-widths at 95 %, summed over pools */
     struct idle_longest longest;
+    /* With IDLE_INHERITED: names ("python (4711)") of the thread that launched and of the thread of
+     * the looks; 0: unknown; IDLE_SEVERAL_THREADS. */
+    uint32_t launcher, looked_at;
 };
 
 struct idle_lines {

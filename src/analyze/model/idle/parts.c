@@ -83,6 +83,8 @@ int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *
     if (!rc && at) {
         struct idle_seen *to = keyed_at(&p->seen, at);
         to->count++;
+        if (look)
+            idle_thread_put(&to->thread, look->thread);
         idle_longest_put(&to->longest, gap, 0);
     }
     return rc;

@@ -41,6 +41,7 @@ struct idle_seen {
     /* not of the key: */
     uint64_t count;
     struct idle_longest longest; /* the gap with most own time in which such a look lies */
+    uint32_t thread;             /* of the looks; 0: unknown; IDLE_SEVERAL_THREADS */
 };
 
 struct idle_parts {

@@ -29,6 +29,7 @@ struct pool {
 /* Looks of a pool with equal stacks and scopes. */
 struct share {
     uint32_t pool, place, node, doing, scope, inherited, torn;
+    uint32_t thread; /* of the looks */
     uint64_t count;
     struct idle_longest longest;
 };
@@ -142,6 +143,7 @@ static int list(struct pools *p)
                             .inherited = s->inherited,
                             .torn = s->torn,
                             .count = s->count,
+                            .thread = s->thread,
                             .longest = s->longest};
         if (!one.pool || (pool->kind != POOL_NATIVE && s->inherited))
             continue;
@@ -200,6 +202,10 @@ static int divide(const struct pools *p, const struct pool *pool, const struct s
         row.looks = s[i].count;
         row.longest = s[i].longest;
         row.variance = variance_of(pool, s, i, n);
+        if (row.flags & IDLE_INHERITED) {
+            row.launcher = sum_wait_lines_thread(p->m, pool->thread);
+            row.looked_at = sum_wait_lines_thread(p->m, s[i].thread);
+        }
         rc = idle_lines_add(p->m, &row);
     }
     mem_free(counts);

@@ -270,8 +270,11 @@ static struct idle_row sum_up(const struct model *m, const struct item *items, s
         row.estimated = cells_sum(row.estimated, l->estimated);
         row.looks += l->looks;
         variance += l->variance;
-        if (l->flags & IDLE_INHERITED)
-            inherited = cells_sum(inherited, items[i].ns);
+        if (!(l->flags & IDLE_INHERITED))
+            continue;
+        inherited = cells_sum(inherited, items[i].ns);
+        idle_thread_put(&row.launcher, l->launcher);
+        idle_thread_put(&row.looked_at, l->looked_at);
     }
     row.inherited = inherited > row.ns / 2;
     row.half_width = !row.estimated ? 0 : row.looks ? cells_whole(sqrt(variance)) : CELL_NULL;

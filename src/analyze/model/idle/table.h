@@ -25,7 +25,8 @@ struct idle_row {
     int64_t ns, exact, estimated;
     int64_t half_width; /* ns of the estimate at 95 %; CELL_NULL: unknown */
     uint64_t looks;
-    struct idle_longest longest; /* the gap with the longest part of it */
+    struct idle_longest longest;  /* the gap with the longest part of it */
+    uint32_t launcher, looked_at; /* inherited: as in struct idle_line */
 };
 
 struct idle_table {

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ enum {
     LAST_MAX = 1 << 20, /* pairs of line and thread */
     THREADS_MAX = 1 << 16,
     LINE_SPANS = 1 << 13, /* spans of a line's union */
+    THREAD_TEXT = 96,
 };
 
 static const struct {
@@ -193,6 +195,19 @@ static uint32_t thread_name(const struct sum_wait_lines *s, uint32_t id)
 {
     uint32_t at = id ? keyed_find(&s->threads, &id) : 0;
     return at ? ((const struct thread_name *)keyed_at(&s->threads, at))->name : 0;
+}
+
+uint32_t sum_wait_lines_thread(struct model *m, uint32_t id)
+{
+    uint32_t name = thread_name(&m->wait_lines, id);
+    char text[THREAD_TEXT];
+    if (!id)
+        return 0;
+    if (name)
+        snprintf(text, sizeof text, "%.64s (%u)", model_text(m, name), id);
+    else
+        snprintf(text, sizeof text, "%u", id);
+    return intern_str(m->names, text);
 }
 
 int sum_wait_lines_batch(struct model *m, const struct wire_batch *b)
@@ -447,7 +462,6 @@ int sum_wait_lines_finish(struct model *m)
     rc = rc ? rc : add_rest(m);
     keyed_fini(&lasts);
     keyed_fini(&threads);
-    keyed_fini(&s->threads);
     corr_set_fini(&s->kernels);
     return rc ? rc : settle_lines(s);
 }

@@ -88,6 +88,10 @@ struct sum_wait_lines {
     uint64_t unstacked;            /* calls whose stack is not known */
 };
 
+/* The name of a thread with its id, "python (4711)", or the id alone, as a name of the model; 0:
+ * unknown, or no room for the name. */
+uint32_t sum_wait_lines_thread(struct model *m, uint32_t id);
+
 void sum_wait_lines_init(struct model *m);
 void sum_wait_lines_fini(struct model *m);
 int sum_wait_lines_batch(struct model *m, const struct wire_batch *b);

@@ -208,9 +208,72 @@ TEST(test_line)
     assert_int_equal(finder_fact(i, "activity_samples"), 80);
     assert_int_equal(i->gives_back, finder_fact(i, "activity_ns"));
     assert_true(i->gives_back < finder_fact(i, "gpu_idle_ns"));
-    assert_true(finder_fact(i, "activity_half_width_ns") > 0);
+    int64_t half = finder_fact(i, "activity_half_width_ns"), ns = finder_fact(i, "activity_ns");
+    assert_true(half > 0 && half <= finder_fact(i, "gpu_idle_ns") - ns);
+    assert_non_null(strstr(i->text, " % of that time (± "));
     finder_without_memory();
     finder_end();
+}
+
+/* The half-width of a part is not said where it would go beyond the whole: the bound is. Of the
+ * whole neither is said. */
+TEST(test_nearly_all)
+{
+    static const struct {
+        int others; /* gaps in which the line does something else */
+        const char *part;
+    } cases[] = {{0, "by 80 samples (± "}, {1, " (at least "}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        begin("nearly");
+        int64_t wait = waits_at("/srv/app/train.py", 30),
+                other = finder_python("/srv/app/train.py", "train", 30),
+                step = finder_python("/srv/app/train.py", "step", 9);
+        for (int i = 0; i < 20; i++)
+            gap(i < cases[c].others ? other : wait, step, 6000000, 4);
+        finder_look();
+        const struct insight *i = finder_find("late_launch", "train.py:30");
+        assert_non_null(i);
+        assert_non_null(strstr(i->text, cases[c].part));
+        assert_null(strstr(i->text, "of that time (±"));
+        assert_null(strstr(i->text, "100.0 %"));
+        bool all = strstr(i->text, " All of that time the host waited for the next batch");
+        assert_int_equal(all, !cases[c].others);
+        finder_end();
+    }
+}
+
+/* The thread that launches runs no Python: the text names that thread and the one whose line it
+ * is. Where several threads launch, none of them is named. */
+TEST(test_line_of_another_thread)
+{
+    static const char *const texts[] = {
+        "The line is that of thread python3 (42): the launching thread runs no Python.",
+        "The line is that of thread python3 (42): the launching thread autograd (51) runs no "
+        "Python."};
+    for (int only = 0; only < 2; only++) {
+        begin("another");
+        struct program *p = &finder.p;
+        const struct thread_row threads[] = {{.id = 42, .name = program_name(p, "python3")},
+                                             {.id = 51, .name = program_name(p, "autograd")}};
+        make_log_rows(&p->log, RECORD_thread, threads, 2);
+        int64_t step = finder_python("/srv/app/train.py", "backward", 30),
+                native = program_native(p, 0, "/usr/lib/libtorch.so", 64, NULL);
+        for (int i = 0; i < 40; i++) {
+            int64_t launches = only || i % 2 ? 51 : 52;
+            p->now = p->gpu > p->now ? p->gpu : p->now;
+            for (int k = 0; k < 4; k++)
+                program_look(p, p->now + (2 * k + 1) * 750000, 42, step, IDLE_RUNNING);
+            program_look(p, p->now + 100000, launches, 0, IDLE_RUNNING);
+            program_work(p, 6000000);
+            program_capture(p, 1, launches, native);
+            program_launch(p, (struct program_kernel){.ns = 2000000, .thread = launches});
+        }
+        finder_look();
+        const struct insight *i = finder_find("late_launch", "train.py:30");
+        assert_non_null(i);
+        assert_non_null(strstr(i->text, texts[only]));
+        finder_end();
+    }
 }
 
 /* A user's own loader is no DataLoader. */
@@ -349,6 +412,11 @@ TEST(test_spread)
     assert_int_equal(finder_fact(i, "lines"), 30);
     assert_int_equal(finder_fact(i, "activity_samples"), 180);
     assert_int_equal(i->gives_back, finder_fact(i, "gpu_idle_ns"));
+    const char *share = strstr(i->text, "of the run) ± ");
+    assert_non_null(share);
+    assert_non_null(strstr(share, " at 30 lines together, "));
+    assert_non_null(strstr(i->text, " All of that time the host waited for the next batch"));
+    assert_null(strstr(i->text, "100.0 %"));
     finder_end();
 }
 
@@ -432,6 +500,8 @@ int main(void)
                                        cmocka_unit_test(test_rows),
                                        cmocka_unit_test(test_document),
                                        cmocka_unit_test(test_line),
+                                       cmocka_unit_test(test_nearly_all),
+                                       cmocka_unit_test(test_line_of_another_thread),
                                        cmocka_unit_test(test_own_loader),
                                        cmocka_unit_test(test_again),
                                        cmocka_unit_test(test_compiler_of_a_compiler),

@@ -49,6 +49,8 @@ static struct idle_line at(const struct model *m, const char *place, uint32_t ca
         sum.estimated += l->estimated;
         sum.looks += l->looks;
         sum.variance += l->variance;
+        idle_thread_put(&sum.launcher, l->launcher);
+        idle_thread_put(&sum.looked_at, l->looked_at);
     }
     return sum;
 }
@@ -347,6 +349,8 @@ static void check_inherited(int waiting, bool gil, int hooks)
             backward = program_python(&p, 0, "train.py", "backward", 7),
             other = program_python(&p, 0, "load.py", "get", 9),
             hook = program_python(&p, 0, "hook.py", "hook", 2);
+    const struct thread_row thread = {.id = 1, .name = program_name(&p, "python3")};
+    make_log_rows(&p.log, RECORD_thread, &thread, 1);
     captured(&p, LONG, 5, native, 1000);
     for (int i = 0; i < 10; i++) {
         p.now = p.gpu;
@@ -363,6 +367,11 @@ static void check_inherited(int waiting, bool gil, int hooks)
     assert_int_equal(sums[IDLE_LATE].time, 10 * 1005000);
     assert_int_equal(at(&m, "train.py:7", IDLE_LATE, IDLE_INHERITED).estimated,
                      waiting == 1 ? (10 - hooks) * 1000000 : 0);
+    if (waiting == 1) {
+        struct idle_line line = at(&m, "train.py:7", IDLE_LATE, IDLE_INHERITED);
+        assert_string_equal(model_text(&m, line.launcher), "5"); /* the log has no name of it */
+        assert_string_equal(model_text(&m, line.looked_at), "python3 (1)");
+    }
     assert_int_equal(at(&m, "hook.py:2", IDLE_LATE, 0).estimated, hooks * 1000000);
     assert_int_equal(none(&m, IDLE_LATE, IDLE_SEVERAL), waiting > 1 ? 10 * 1000000 : 0);
     assert_int_equal(all_at(&m, "load.py:9"), 0);
