@@ -482,7 +482,8 @@ struct backend {
 
 /* In the order in which Auto tries them; NULL-terminated. */
 extern const struct backend *const backends[];
-extern const struct backend backend_nvidia, backend_amd, backend_sim, backend_none;
+#define BACKEND(kind, name) extern const struct backend backend_##name;
+#include "backend/backends.def"
 
 /* The GPUs of every vendor as one list, in the order of the backends, for callers that sample a
  * host and not a program. A device's index is that in this list. A vendor that cannot be asked is
