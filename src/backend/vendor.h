@@ -78,6 +78,8 @@ struct occupancy_units {
 typedef void occupancy_units_fn(int64_t compute_major, int64_t compute_minor,
                                 struct occupancy_units *out);
 
+struct words;
+
 struct vendor {
     const char *name;
     const char *runtime; /* name, in a sentence, of what programs use the GPU with */
@@ -107,6 +109,7 @@ struct vendor {
     const struct vendor_rule *rules;     /* ends with a text of NULL; NULL: none */
     struct vendor_disassembler disassembler;
     occupancy_units_fn *occupancy; /* NULL: occupancy is not known */
+    const struct words *words;     /* vendor_words.h; NULL: the report takes those of its default */
 };
 
 /* The vendors of real GPUs, in the order of backends.def; NULL-terminated. */

@@ -165,7 +165,7 @@ static double tf32_speed(const struct device_row *d)
 static double without_tf32(const struct model *m, const struct kernel_config *c)
 {
     const struct device_row *d = device_of(m, c);
-    bool has = model_config_words(m, &c->row)->vendor == WORDS_NVIDIA;
+    bool has = model_config_words(m, &c->row)->tf32;
     return d && has && d->compute_major >= 8 ? 1 - 1 / tf32_speed(d) : 0;
 }
 

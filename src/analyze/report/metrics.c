@@ -21,7 +21,7 @@ struct metric_line {
     const char *suffix;
 };
 
-/* AMD's graphics clock is the shader clock, which has its own line. */
+/* The graphics clock of some vendors is the shader clock, which has its own line. */
 static const char GRAPHICS[] = "graphics clock";
 
 static const struct metric_line device_lines[] = {
@@ -87,7 +87,7 @@ static void put_metrics(struct page *p, const struct metric_line *lines, size_t 
     grid_init(&g, columns, 4);
     for (size_t i = 0; i < count; i++) {
         const struct metric_sum *s = &sums[lines[i].column];
-        bool again = lines[i].name == GRAPHICS && model_words(p->model)->vendor == WORDS_AMD;
+        bool again = lines[i].name == GRAPHICS && model_words(p->model)->shader_clock;
         if (!s->count || again)
             continue;
         grid_put(&g, "%s", lines[i].name ? lines[i].name : model_words(p->model)->clock);

@@ -1,5 +1,5 @@
 # The AMD backend's files, appended to those of the module, and its facts.
-list(APPEND facts amd/find.c amd/vendor.c)
+list(APPEND facts amd/find.c amd/vendor.c amd/words.c)
 list(APPEND sources
   amd/amd.c
   amd/devices.c

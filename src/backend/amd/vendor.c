@@ -4,6 +4,7 @@
 #include "backend/amd/find.h"
 
 extern const struct vendor vendor_amd;
+extern const struct words words_amd;
 
 static const char *const devices[] = {"/dev/kfd", NULL};
 
@@ -48,6 +49,7 @@ const struct vendor vendor_amd = {
     .devices = devices,
     .no_device = "there is no device of AMD's here (/dev/kfd is missing): load the kernel module "
                  "amdgpu, or start the container with --device /dev/kfd --device /dev/dri",
+    .words = &words_amd,
     .modules = modules,
     .rules = rules,
     .disassembler =

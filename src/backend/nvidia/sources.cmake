@@ -1,5 +1,5 @@
 # The NVIDIA backend's files, appended to those of the module, and its facts.
-list(APPEND facts nvidia/vendor.c)
+list(APPEND facts nvidia/vendor.c nvidia/words.c)
 list(APPEND sources
   nvidia/devices.c
   nvidia/engine_texts.c

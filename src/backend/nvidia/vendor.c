@@ -3,6 +3,7 @@
 #include "backend/vendor.h"
 
 extern const struct vendor vendor_nvidia;
+extern const struct words words_nvidia;
 
 static const char *const devices[] = {"/dev/nvidiactl", "/dev/dxg", NULL};
 
@@ -75,6 +76,7 @@ const struct vendor vendor_nvidia = {
     .devices = devices,
     .no_device = "the NVIDIA driver's library is here but no device (/dev/nvidiactl is missing): "
                  "load the kernel module, or start the container with --gpus all",
+    .words = &words_nvidia,
     .modules = modules,
     .rules = rules,
     .disassembler = {.code = VENDOR_CODE_CUBIN,

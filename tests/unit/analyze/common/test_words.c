@@ -31,7 +31,8 @@ TEST(test_amd_has_words_of_its_own)
                                w->local,       w->local_short,   w->clock,         w->api,
                                w->alone,       w->load_next,     w->context,       w->wait_all,
                                w->waits_all,   w->throttle_slow, w->throttle_heat, w->throttle_hot};
-    assert_int_equal(w->vendor, WORDS_AMD);
+    assert_ptr_not_equal(w, words_of("sm_90"));
+    assert_true(w->shader_clock && !w->tf32);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         expect_none("word", all[i]);
     expect_none("pinned_back", w->pinned_back);
@@ -101,7 +102,10 @@ TEST(test_words_of_both)
     assert_ptr_equal(words_of(""), nvidia);
     assert_ptr_equal(words_join(NULL, amd), amd);
     assert_ptr_equal(words_join(amd, amd), amd);
-    assert_int_equal(words_join(amd, nvidia)->vendor, WORDS_BOTH);
+    assert_true(nvidia->tf32 && !nvidia->shader_clock);
+    assert_ptr_equal(words_join(words_join(amd, nvidia), amd), words_join(nvidia, amd));
+    assert_ptr_not_equal(words_join(amd, nvidia), nvidia);
+    assert_ptr_not_equal(words_join(amd, nvidia), amd);
     assert_string_equal(nvidia->thread, "thread");
     assert_string_equal(words_join(nvidia, amd)->clock, "SM or shader clock");
 }
