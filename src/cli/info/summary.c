@@ -5,6 +5,7 @@
  * printed once. One thread. */
 #include "cli/info/summary.h"
 
+#include "capture/options/options.h"
 #include "cli/cmd.h"
 
 #include <stdio.h>
@@ -200,6 +201,16 @@ static void put_other(struct buf *b, const struct info_found *f, int width)
     put_line(b, "also here", line, width);
 }
 
+/* What to do if GPUFL_BACKEND is the name of no backend. */
+static void put_unnamed(struct advice *a, const char *setting)
+{
+    char names[128], text[256];
+    option_allowed(OPT_backend, names, sizeof names);
+    snprintf(text, sizeof text, "it names no backend, so that sessions take Auto: set it to %s",
+             names);
+    put_advice(a, "GPUFL_BACKEND", setting, text);
+}
+
 void info_summary(struct buf *b, const struct info_found *f, bool color, int width)
 {
     struct advice a = {b, 0, width};
@@ -219,9 +230,7 @@ void info_summary(struct buf *b, const struct info_found *f, bool color, int wid
     if (!f->library)
         put_advice(&a, "library", "not found", f->library_advice);
     if (f->setting && !f->named)
-        put_advice(&a, "GPUFL_BACKEND", f->setting,
-                   "it names no backend, so that sessions take Auto: set it to Auto, Nvidia, Amd, "
-                   "None or Sim");
+        put_unnamed(&a, f->setting);
     put_advices(&a, f->gpu, false);
     if (!a.count)
         put_advices(&a, f->gpu, true);

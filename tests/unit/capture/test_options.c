@@ -409,6 +409,7 @@ TEST(test_no_memory)
 
 static const char *kind_text(const struct option *o)
 {
+    static char names[256];
     switch (o->kind) {
     case OPTION_BOOL:
         return "true, false";
@@ -416,7 +417,8 @@ static const char *kind_text(const struct option *o)
         return strcmp(o->unit, "bytes") == 0 ? "bytes, also 64M, 4G" : "number";
     case OPTION_BACKEND:
     case OPTION_ENGINE:
-        return "name";
+        option_allowed((enum option_id)(o - option_table), names, sizeof names);
+        return names;
     case OPTION_STR:
         break;
     }
