@@ -77,19 +77,25 @@ enum gpufl_backend {
 #undef GPUFL_BACKEND_ENUM
 };
 
-/* The engines say what is asked of a GPU (docs/GLOSSARY.md). DEFAULT: the code sets none, so that
+/* The engines say what is asked of a GPU (docs/GLOSSARY.md): GPUFL_ENGINE_<name>, and the name in
+ * options. DEFAULT: the code sets none, so that
  * the environment, the config file or `gpufl trace` may; if none of them does, the engine is
  * MONITOR, or SYNC if stacks are asked for. MONITOR set in code is always Monitor. */
+#define GPUFL_ENGINES(E)                                                                           \
+    E(MONITOR, Monitor)                                                                            \
+    E(TRACE, Trace)                                                                                \
+    E(PC_SAMPLING, PcSampling)                                                                     \
+    E(SASS_METRICS, SassMetrics)                                                                   \
+    E(RANGE_PROFILER, RangeProfiler)                                                               \
+    E(DEEP, Deep)                                                                                  \
+    E(PM_SAMPLING, PmSampling)                                                                     \
+    E(SYNC, Sync)
+
 enum gpufl_engine {
     GPUFL_ENGINE_DEFAULT = -1,
-    GPUFL_ENGINE_MONITOR,
-    GPUFL_ENGINE_TRACE,
-    GPUFL_ENGINE_PC_SAMPLING,
-    GPUFL_ENGINE_SASS_METRICS,
-    GPUFL_ENGINE_RANGE_PROFILER,
-    GPUFL_ENGINE_DEEP,
-    GPUFL_ENGINE_PM_SAMPLING,
-    GPUFL_ENGINE_SYNC,
+#define GPUFL_ENGINE_ENUM(name, word) GPUFL_ENGINE_##name,
+    GPUFL_ENGINES(GPUFL_ENGINE_ENUM)
+#undef GPUFL_ENGINE_ENUM
 };
 
 /* What gpufl_init takes. Fill the struct with gpufl_options_init, then change fields.

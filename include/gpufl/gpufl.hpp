@@ -44,16 +44,11 @@ enum class BackendKind { // Auto, Nvidia, …: see gpufl.h
 #undef GPUFL_BACKEND_KIND
 };
 
-enum class ProfilingEngine {
+enum class ProfilingEngine {        // Monitor, Trace, …: see gpufl.h
     Default = GPUFL_ENGINE_DEFAULT, // not set: see gpufl.h
-    Monitor = GPUFL_ENGINE_MONITOR,
-    Trace = GPUFL_ENGINE_TRACE,
-    PcSampling = GPUFL_ENGINE_PC_SAMPLING,
-    SassMetrics = GPUFL_ENGINE_SASS_METRICS,
-    RangeProfiler = GPUFL_ENGINE_RANGE_PROFILER,
-    Deep = GPUFL_ENGINE_DEEP,
-    PmSampling = GPUFL_ENGINE_PM_SAMPLING,
-    Sync = GPUFL_ENGINE_SYNC,
+#define GPUFL_ENGINE_CLASS(name, word) word = GPUFL_ENGINE_##name,
+    GPUFL_ENGINES(GPUFL_ENGINE_CLASS)
+#undef GPUFL_ENGINE_CLASS
 };
 
 // A field of InitOptions: a T that knows whether it was assigned. A value that the program assigns

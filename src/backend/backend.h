@@ -12,6 +12,7 @@
 
 #include "backend/vendor.h"
 #include "base/err.h"
+#include "wire/engine.h"
 #include "wire/record.h"
 #include "wire/wait_call.h"
 
@@ -200,24 +201,6 @@ struct sink {
 };
 
 /* ---- tracing ops ---------------------------------------------------------------------- */
-
-enum engine_bit { /* what a session asks of a backend */
-                  ENGINE_TRACE = 1 << 0,
-                  ENGINE_PC_SAMPLING = 1 << 1,
-                  ENGINE_SASS_METRICS = 1 << 2,
-                  ENGINE_RANGE_PROFILER = 1 << 3,
-                  ENGINE_PM_SAMPLING = 1 << 4,
-                  ENGINE_SYNC = 1 << 5,
-};
-
-/* A row of schema/engines.def. */
-struct engine_row {
-    const char *name, *feature; /* "": it has none */
-    enum gpufl_engine next;     /* runs in its place if it is not available; itself: none */
-    unsigned asks;              /* enum engine_bit */
-};
-
-extern const struct engine_row engine_table[]; /* by enum gpufl_engine; ends with a name of NULL */
 
 /* Which kernels are recorded in addition to samples of PCs or counters. */
 enum pc_collect {

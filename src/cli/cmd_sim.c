@@ -5,6 +5,7 @@
  * generated, as the generator keeps them. No other command has threads. */
 #include "cli/cmd.h"
 
+#include "backend/backend.h"
 #include "backend/sim/tally.h"
 #include "backend/sim/workload.h"
 #include "base/alloc.h"
@@ -42,19 +43,23 @@ static const struct cmd_text text = {
 struct request {
     int64_t kernels, devices, streams, seed, threads, duration, sample;
     const char *rate, *dir, *name, *errors, *plants;
-    int engine; /* in engines[] */
+    int engine; /* in engine_names[] */
     bool scopes;
     bool realtime;
     int64_t per_second;
 };
 
-/* Engines that the simulated GPU runs. */
-static const char *const engine_names[] = {"Trace", "PcSampling", "SassMetrics", "RangeProfiler",
-                                           "Deep",  "PmSampling", "Sync",        NULL};
-static const enum gpufl_engine engines[] = {GPUFL_ENGINE_TRACE,        GPUFL_ENGINE_PC_SAMPLING,
-                                            GPUFL_ENGINE_SASS_METRICS, GPUFL_ENGINE_RANGE_PROFILER,
-                                            GPUFL_ENGINE_DEEP,         GPUFL_ENGINE_PM_SAMPLING,
-                                            GPUFL_ENGINE_SYNC};
+/* The engines that the simulated GPU runs; NULL-terminated. Trace is the first one. */
+static const char *engine_names[32];
+
+static void find_engines(void)
+{
+    size_t count = 0, most = sizeof engine_names / sizeof *engine_names - 1;
+    for (const struct engine_row *r = engine_table; r->name && count < most; r++)
+        if (r->asks && !(r->asks & ~backend_sim.trace->engines))
+            engine_names[count++] = r->name;
+    engine_names[count] = NULL;
+}
 
 struct worker {
     struct thread thread;
@@ -166,7 +171,7 @@ static int capture(const struct request *r)
     o.app_name = r->name;
     o.log_path = r->dir;
     o.backend = GPUFL_BACKEND_SIM;
-    o.profiling_engine = engines[r->engine];
+    o.profiling_engine = (enum gpufl_engine)(engine_find(engine_names[r->engine]) - engine_table);
     o.enable_stack_trace = 1;
     o.continuous_system_sampling = r->sample > 0;
     o.system_sample_rate_ms = (int)r->sample;
@@ -248,6 +253,7 @@ int cmd_sim(int argc, char **argv)
     r.name = "gpufl-sim";
     r.dir = "";
     r.sample = 50;
+    find_engines();
     const struct opt table[] = {
         {"kernels", 'k', OPT_INT, &r.kernels, "N", NULL, "Kernels to launch; 0: until --duration."},
         {"devices", 0, OPT_INT, &r.devices, "N", NULL, "Devices of the machine, 1 to 16."},
@@ -261,9 +267,7 @@ int cmd_sim(int argc, char **argv)
         {"scopes", 0, OPT_FLAG, &r.scopes, NULL, NULL,
          "Open scopes around epochs, steps and parts of them."},
         {"engine", 'e', OPT_CHOICE, &r.engine, "NAME", engine_names,
-         "What is collected: Trace, PcSampling, SassMetrics, Deep (both), RangeProfiler, "
-         "PmSampling "
-         "or Sync."},
+         "What is collected; Deep: what PcSampling and SassMetrics collect."},
         {"plant", 0, OPT_STRING, &r.plants, "LIST", NULL,
          "Faults of kernels that the engine is to find, as below."},
         {"errors", 0, OPT_STRING, &r.errors, "LIST", NULL, "What goes wrong, as below."},

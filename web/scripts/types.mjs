@@ -126,7 +126,16 @@ export function optionsText(options, local, engines, header) {
   if (!backends.length) throw new Error("gpufl.h: GPUFL_BACKENDS cannot be read");
   const words = { ENGINES: names(engines, "ENGINE"), BACKENDS: backends };
   const tables = Object.entries(words).map(([name, list]) => `export const ${name}: readonly string[] = ${JSON.stringify(list)};\n`);
-  return `${head}${type}export const OPTIONS: Readonly<Record<string, Option>> = {\n${lines.join("")}};\n\n${tables.join("")}`;
+  return `${head}${type}export const OPTIONS: Readonly<Record<string, Option>> = {\n${lines.join("")}};\n\n${tables.join("")}${recordsText(engines)}`;
+}
+/** The records of each engine: its own, and those of the engines whose bits it asks for. */
+function recordsText(engines) {
+  const rows = [...engines.matchAll(/^ENGINE\((\w+), "(\w+)",([^]*?)\)$/gm)].map(([, id, name, members]) => ({
+    id, name, record: /\.record = RECORD_(\w+)/.exec(members)?.[1], asks: [...(/\.asks = ([^,]+)/.exec(members)?.[1] ?? "").matchAll(/ENGINE_(\w+)/g)].map((found) => found[1]),
+  }));
+  if (rows.length !== (engines.match(/^ENGINE\(/gm) ?? []).length) throw new Error("engines.def: an engine that cannot be read");
+  const records = rows.map(({ name, asks }) => [name, rows.filter(({ id, record }) => record && asks.includes(id)).map(({ record }) => record)]);
+  return `/** The records that each engine makes. */\nexport const ENGINE_RECORDS: Readonly<Record<string, readonly string[]>> = ${JSON.stringify(Object.fromEntries(records))};\n`;
 }
 /** A limit as C writes it: 5, 1 << 20, INT32_MAX. */
 function numberOf(text) {

@@ -1,6 +1,7 @@
 /* findings_none.c - says why there are no rows of a kind: none, not recorded, or unknown. */
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
+#include "wire/engine.h"
 
 #include <string.h>
 
@@ -20,28 +21,12 @@ const char *findings_status(const char *status)
     return status;
 }
 
-/* An engine that records no kernels. */
-struct without_kernels {
-    const char *engine;
-    const char *advice; /* how to get kernels */
-    const char *does;   /* what the engine does as a pass of a run; NULL: it is no pass */
-};
-
-/* NULL: the engine records kernels. */
-static const struct without_kernels *find_without_kernels(const char *engine)
+/* What to do about an engine that records no kernels; NULL: it records them. */
+static const char *advice(const struct engine_row *r)
 {
-    static const struct without_kernels list[] = {
-        {"Monitor", "use engine Trace", NULL},
-        {"Sync", "use engine Trace", NULL},
-        {"SassMetrics", "use --passes", "counts instructions"},
-        {"Deep", "use --passes", "samples kernels and counts instructions"},
-        {"PcSampling", "use --passes", "samples kernels"},
-        {"PmSampling", "use --passes", "samples hardware counters"},
-    };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (!strcmp(engine, list[i].engine))
-            return &list[i];
-    return NULL;
+    if (!r || r->keeps_kernels)
+        return NULL;
+    return r->asks & ENGINE_TRACE ? "use --passes" : "use engine Trace";
 }
 
 /* What the program did not do, for a feature that was requested and has no rows. */
@@ -98,19 +83,20 @@ static const struct facts_capability *find_unrecorded(const struct model *m, con
 static void put_unrecorded(const struct model *m, const char *feature, struct buf *out)
 {
     const struct facts_capability *c = find_unrecorded(m, feature);
-    const struct without_kernels *w = find_without_kernels(model_text(m, m->facts.engine));
+    const struct engine_row *engine = engine_find(model_text(m, m->facts.engine));
     const char *reason = c ? model_text(m, c->reason) : "";
     if (*reason)
         buf_printf(out, "not recorded: %s", reason);
     else if (sum_known_no_window(m))
         buf_str(out, "not recorded: no window of capture was opened");
-    else if (w && w->does && m->facts.pass) /* a run has a pass of Trace: `gpufl trace` */
+    else if (advice(engine) && engine->does &&
+             m->facts.pass) /* a run has a pass of Trace: `gpufl trace` */
         buf_printf(out,
                    "not recorded by this pass, which %s; the times are those of the run's "
                    "Trace pass",
-                   w->does);
-    else if (w)
-        buf_printf(out, "not recorded by this engine, %s", w->advice);
+                   engine->does);
+    else if (advice(engine))
+        buf_printf(out, "not recorded by this engine, %s", advice(engine));
     else
         buf_printf(out, "not recorded: %s",
                    c ? findings_status(model_text(m, c->status)) : "the engine records none");

@@ -4,32 +4,43 @@
 #include "analyze/common/cells.h"
 #include "analyze/insight/findings.h"
 #include "base/alloc.h"
+#include "wire/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What each engine's pass gives, and the capability that says why it gave nothing. */
-static const struct {
-    const char *engine;
-    unsigned gives;
-    const char *feature;
-} engines[] = {
-    {"Trace", PASS_TIMES, "kernels"},
-    {"PcSampling", MODEL_SAMPLES, "pc_sampling"},
-    {"SassMetrics", MODEL_INSTRUCTIONS, "sass_metrics"},
-    {"RangeProfiler", MODEL_COUNTERS, "range_counters"},
-    {"PmSampling", MODEL_COUNTERS, "pm_sampling"},
-};
+enum { TEXT_MAX = 1 << 16 };
 
-enum { ENGINES = sizeof engines / sizeof *engines, TEXT_MAX = 1 << 16 };
-
-/* Index in engines, or ENGINES. */
-static size_t engine_of(const struct model *m, const struct pass *p)
+/* The row of the engine that the pass was to run; NULL: no pass runs it. */
+static const struct engine_row *engine_of(const struct model *m, const struct pass *p)
 {
-    size_t i = 0;
-    while (i < ENGINES && strcmp(engines[i].engine, model_text(m, p->asked)) != 0)
-        i++;
-    return i;
+    const struct engine_row *r = engine_find(model_text(m, p->asked));
+    return r && !r->no_pass ? r : NULL;
+}
+
+/* What a pass gives whose engine adds this record. */
+static unsigned gives_of(enum record_type record)
+{
+    switch (record) {
+    case RECORD_kernel:
+        return PASS_TIMES;
+    case RECORD_pc_sample:
+        return MODEL_SAMPLES;
+    case RECORD_sass_metric:
+        return MODEL_INSTRUCTIONS;
+    case RECORD_counter:
+        return MODEL_COUNTERS;
+    default:
+        return 0; /* the report has no part of its own for it */
+    }
+}
+
+/* Why the pass gave nothing: the capability of the engine's own record says that. */
+static const char *why_nothing(const struct model *m, const struct engine_row *r)
+{
+    if (!r)
+        return "passes are not for its engine";
+    return findings_why_none(m, *r->feature ? r->feature : "kernels");
 }
 
 void pass_group_fini(struct pass_group *g)
@@ -155,12 +166,11 @@ static int describe(struct pass *p, const struct model *m, int64_t number)
                        .recorded = sum_known_is(m, KNOWN_KERNELS) ? (int64_t)m->kernels.time.count
                                                                   : CELL_NULL,
                        .duration = sum_facts_duration(m)};
-    size_t i = engine_of(m, p);
-    unsigned gives = i < ENGINES ? engines[i].gives : 0;
+    const struct engine_row *r = engine_of(m, p);
+    unsigned gives = r ? gives_of(r->record) : 0;
     if (gives && (gives == PASS_TIMES || has(m, gives)))
         p->gives = gives;
-    else if (!(p->nothing = mem_strdup(i < ENGINES ? findings_why_none(m, engines[i].feature)
-                                                   : "passes are not for its engine")))
+    else if (!(p->nothing = mem_strdup(why_nothing(m, r))))
         return GPUFL_E_NOMEM;
     return say_missing(p, m);
 }

@@ -139,6 +139,17 @@ static const struct {
     {OPT_deep_sample_ms, ENGINE_SASS_METRICS, "Deep"},
 };
 
+unsigned option_engines_of(enum option_id id, const char **names)
+{
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (needs[i].id == id) {
+            *names = needs[i].engines;
+            return needs[i].bits;
+        }
+    *names = "";
+    return 0;
+}
+
 /* True if the option was set, and not to off. */
 static bool wants(const struct options *o, enum option_id id)
 {

@@ -133,33 +133,24 @@ static const char *why_uncounted(const struct collector *c)
 /* Says what the engine in effect brought beyond Trace. */
 static void conclude_profile(const struct collector *c)
 {
-    static const struct {
-        const char *feature;
-        enum engine_bit bit;
-        enum record_type type;
-    } brought[] = {
-        {"pc_sampling", ENGINE_PC_SAMPLING, RECORD_pc_sample},
-        {"sass_metrics", ENGINE_SASS_METRICS, RECORD_sass_metric},
-        {"pm_sampling", ENGINE_PM_SAMPLING, RECORD_counter},
-        {"range_counters", ENGINE_RANGE_PROFILER, RECORD_counter},
-    };
     const char *why;
     unsigned running = engines_bits(c->engine);
     if (c->trace_started && c->backend->trace->running)
         running &= c->backend->trace->running(c->trace, &why); /* has reported other failures */
-    for (size_t i = 0; i < sizeof brought / sizeof brought[0]; i++) {
-        bool sampled = brought[i].bit != ENGINE_SASS_METRICS;
-        if (!c->trace_started || !(running & brought[i].bit))
+    for (const struct engine_row *r = engine_table; r->name; r++) {
+        unsigned bit = engine_own_bit(r);
+        bool sampled = bit != ENGINE_SASS_METRICS;
+        if (!*r->feature || !c->trace_started || !(running & bit))
             continue;
-        if (!capture_sink.recorded[brought[i].type])
-            feature_set(brought[i].feature, true, "enabled_no_data",
-                        brought[i].bit == ENGINE_RANGE_PROFILER ? why_uncounted(c) : "");
+        if (!capture_sink.recorded[r->record])
+            feature_set(r->feature, true, "enabled_no_data",
+                        bit == ENGINE_RANGE_PROFILER ? why_uncounted(c) : "");
         else if (sampled && (c->ledger.row.samples_lost > 0 || c->ledger.row.samples_overflows > 0))
-            feature_set(brought[i].feature, true, "partial", "samples were lost: see the ledger");
+            feature_set(r->feature, true, "partial", "samples were lost: see the ledger");
         else if (!sampled && c->ledger.row.metrics_lost > 0)
-            feature_set(brought[i].feature, true, "partial", "counts were lost: see the ledger");
+            feature_set(r->feature, true, "partial", "counts were lost: see the ledger");
         else
-            feature_set(brought[i].feature, true, "collected", "");
+            feature_set(r->feature, true, "collected", "");
     }
 }
 

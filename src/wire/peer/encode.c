@@ -433,7 +433,7 @@ void peer_put_state(struct peer_encoder *e, struct buf *b)
 
 static void put_engine(struct peer_encoder *e, struct buf *b, const char *key)
 {
-    const char *engine = peer_word_theirs(peer_engines, e->header.engine);
+    const char *engine = peer_engine_theirs(e->header.engine);
     put_key(b, key);
     buf_printf(b, "\"nvidia.%s\"", engine ? engine : "none");
 }
@@ -443,7 +443,7 @@ void peer_start(struct peer_encoder *e)
     struct buf *b = &e->line;
     if (e->started)
         return;
-    const char *engine = peer_word_theirs(peer_engines, e->header.engine);
+    const char *engine = peer_engine_theirs(e->header.engine);
     bool traces = engine && strcmp(engine, "none") != 0;
     e->started = true;
     buf_str(b, "{\"version\":1,\"type\":\"job_start\"");

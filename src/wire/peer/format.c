@@ -1,6 +1,8 @@
 /* format.c - the tables of format.h. */
 #include "wire/peer/format.h"
 
+#include "wire/engine.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -18,19 +20,6 @@ const struct peer_batch_format peer_batches[PEER_BATCH_COUNT] = {
 #define BATCH(batch, type, version)                                                                \
     {type, version, columns_##batch, sizeof columns_##batch / sizeof *columns_##batch},
 #include "wire/peer/format.def"
-};
-
-const struct peer_word peer_engines[] = {
-    {"Monitor", "none"},
-    {"Trace", "trace"},
-    {"PcSampling", "pc_sampling"},
-    {"SassMetrics", "sass_metrics"},
-    {"RangeProfiler", "range_profiler"},
-    {"RangeProfilerKernelReplay", "range_profiler_kernel_replay"},
-    {"Deep", "pc_sampling_with_sass"},
-    {"PmSampling", "pm_sampling"},
-    {"Sync", "trace"},
-    {NULL, NULL},
 };
 
 const struct peer_word peer_features[] = {
@@ -86,6 +75,26 @@ const char *peer_word_theirs(const struct peer_word *words, const char *ours)
         if (!strcasecmp(words->ours, ours))
             return words->theirs;
     return NULL;
+}
+
+/* The public client's engine that repeats kernels is a mode of RangeProfiler's. */
+static const struct peer_word repeats = {"RangeProfilerKernelReplay",
+                                         "range_profiler_kernel_replay"};
+
+const char *peer_engine_ours(const char *theirs)
+{
+    for (const struct engine_row *r = engine_table; r->name; r++)
+        if (!strcmp(r->peer, theirs))
+            return r->name;
+    return strcmp(theirs, repeats.theirs) ? NULL : repeats.ours;
+}
+
+const char *peer_engine_theirs(const char *ours)
+{
+    for (const struct engine_row *r = engine_table; r->name; r++)
+        if (!strcasecmp(r->name, ours))
+            return r->peer;
+    return strcasecmp(ours, repeats.ours) ? NULL : repeats.theirs;
 }
 
 bool peer_is_source(const char *path, size_t len)

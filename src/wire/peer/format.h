@@ -52,7 +52,6 @@ struct peer_word {
     const char *ours, *theirs;
 };
 
-extern const struct peer_word peer_engines[];  /* profiling_engine after "nvidia."; NULL ends */
 extern const struct peer_word peer_features[]; /* of capture_capabilities; NULL ends */
 
 /* True if the text can be the path of a source file; "GLIBC_2.14" and "ns::" cannot. [any] */
@@ -61,5 +60,9 @@ bool peer_is_source(const char *path, size_t len);
 /* The other side's word, or NULL. theirs has len bytes. [any] */
 const char *peer_word_ours(const struct peer_word *words, const char *theirs, size_t len);
 const char *peer_word_theirs(const struct peer_word *words, const char *ours);
+
+/* The other side's name of an engine, or NULL; theirs is profiling_engine after "nvidia.". [any] */
+const char *peer_engine_ours(const char *theirs);
+const char *peer_engine_theirs(const char *ours);
 
 #endif

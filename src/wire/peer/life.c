@@ -177,7 +177,7 @@ static void fill_header(struct peer *p, const struct job_start *j, struct wire_h
     const char *engine = plain(p, j->engine, &len);
     if (len >= sizeof vendor && !memcmp(engine, vendor, sizeof vendor - 1))
         engine += sizeof vendor - 1;
-    const char *ours = peer_word_ours(peer_engines, engine, strlen(engine));
+    const char *ours = peer_engine_ours(engine);
     header_clear(h);
     h->session = p->session;
     h->part = 1;

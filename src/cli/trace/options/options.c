@@ -85,26 +85,19 @@ static int check_engines(const struct trace_request *r)
 {
     const struct {
         bool given;
-        const char *option, *with;
-        int engines[3]; /* one of them; GPUFL_ENGINE_MONITOR ends the list */
+        const char *option;
+        enum option_id id;
     } rows[] = {
-        {r->pc_kernels != PC_KERNELS_NOT_GIVEN,
-         "--pc-kernels",
-         "PcSampling or PmSampling",
-         {GPUFL_ENGINE_PC_SAMPLING, GPUFL_ENGINE_PM_SAMPLING, GPUFL_ENGINE_DEEP}},
-        {r->metrics != NULL,
-         "--metrics",
-         "PmSampling or RangeProfiler",
-         {GPUFL_ENGINE_PM_SAMPLING, GPUFL_ENGINE_RANGE_PROFILER}},
-        {r->ranges != RANGES_NOT_GIVEN, "--ranges", "RangeProfiler", {GPUFL_ENGINE_RANGE_PROFILER}},
-        {r->interval != 0, "--interval", "PmSampling", {GPUFL_ENGINE_PM_SAMPLING}},
+        {r->pc_kernels != PC_KERNELS_NOT_GIVEN, "--pc-kernels", OPT_pc_kernel_collect},
+        {r->metrics != NULL, "--metrics", OPT_counter_metrics},
+        {r->ranges != RANGES_NOT_GIVEN, "--ranges", OPT_range_mode},
+        {r->interval != 0, "--interval", OPT_pm_sampling_interval_us},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        bool goes = !rows[i].given;
-        for (int n = 0; n < 3 && rows[i].engines[n] != GPUFL_ENGINE_MONITOR; n++)
-            goes |= trace_passes_have(r, rows[i].engines[n]);
-        if (!goes)
-            return cmd_usage("trace", "%s goes with --engine %s", rows[i].option, rows[i].with);
+        const char *names;
+        unsigned bits = option_engines_of(rows[i].id, &names);
+        if (rows[i].given && !trace_passes_ask(r, bits))
+            return cmd_usage("trace", "%s goes with --engine %s", rows[i].option, names);
     }
     return CMD_CONTINUE;
 }

@@ -6,25 +6,15 @@
 
 #include "capture/options/options.h"
 #include "cli/cmd.h"
+#include "wire/engine.h"
 
 #include <string.h>
 
-/* Engines that cannot be passes, and why. */
-static const struct {
-    int engine;
-    const char *why;
-} refused[] = {
-    {GPUFL_ENGINE_MONITOR, "the pass of Trace has what it records"},
-    {GPUFL_ENGINE_SYNC, "the pass of Trace has what it records"},
-    {GPUFL_ENGINE_DEEP, "name PcSampling and SassMetrics: in passes of their own both see all"},
-};
-
 static int put(struct trace_request *r, int engine)
 {
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].engine == engine)
-            return cmd_usage("trace", "--passes: %s cannot be a pass: %s", option_engines[engine],
-                             refused[i].why);
+    if (engine_table[engine].no_pass)
+        return cmd_usage("trace", "--passes: %s cannot be a pass: %s", option_engines[engine],
+                         engine_table[engine].no_pass);
     for (unsigned i = 0; i < r->pass_count; i++)
         if (r->passes[i] == engine)
             return cmd_usage("trace", "--passes names %s twice", option_engines[engine]);
@@ -36,12 +26,30 @@ static int put(struct trace_request *r, int engine)
     return CMD_CONTINUE;
 }
 
+/* The engines that can be passes, for a sentence. */
+static const char *list_engines(char *out, size_t size)
+{
+    const struct engine_row *last = NULL;
+    size_t len = 0;
+    *out = '\0';
+    for (const struct engine_row *r = engine_table; r->name && len < size; r++) {
+        if (r->no_pass)
+            continue;
+        if (last)
+            len += (size_t)snprintf(out + len, size - len, "%s%s", len ? ", " : "", last->name);
+        last = r;
+    }
+    if (len < size)
+        snprintf(out + len, size - len, " and %s", last->name);
+    return out;
+}
+
 static int parse(struct trace_request *r)
 {
     const char *at = r->passes_given;
     for (;;) {
         size_t len = strcspn(at, ",");
-        char name[32];
+        char name[32], engines[256];
         const char *near = NULL;
         snprintf(name, sizeof name, "%.*s", (int)len, at);
         int engine = opt_choice(name, option_engines, &near);
@@ -49,10 +57,8 @@ static int parse(struct trace_request *r)
             return near
                        ? cmd_usage("trace", "--passes: there is no engine '%s'; did you mean '%s'?",
                                    name, near)
-                       : cmd_usage("trace",
-                                   "--passes: there is no engine '%s'; Trace, PcSampling, "
-                                   "SassMetrics, RangeProfiler and PmSampling can be passes",
-                                   name);
+                       : cmd_usage("trace", "--passes: there is no engine '%s'; %s can be passes",
+                                   name, list_engines(engines, sizeof engines));
         int rc = put(r, engine);
         if (rc != CMD_CONTINUE)
             return rc;
@@ -100,10 +106,12 @@ int trace_passes_parse(struct trace_request *r)
     return CMD_CONTINUE;
 }
 
-bool trace_passes_have(const struct trace_request *r, int engine)
+bool trace_passes_ask(const struct trace_request *r, unsigned bits)
 {
-    bool have = !r->pass_count && r->engine == engine;
+    if (!r->pass_count)
+        return r->engine >= 0 && engine_table[r->engine].asks & bits;
+    bool asks = false;
     for (unsigned i = 0; i < r->pass_count; i++)
-        have |= r->passes[i] == engine;
-    return have;
+        asks |= (engine_table[r->passes[i]].asks & bits) != 0;
+    return asks;
 }

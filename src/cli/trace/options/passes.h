@@ -10,7 +10,8 @@
  * result of cmd_usage. */
 int trace_passes_parse(struct trace_request *r);
 
-/* True if the engine of the request, or of any of its passes, is `engine`. */
-bool trace_passes_have(const struct trace_request *r, int engine);
+/* True if the engine of the request, or of any of its passes, asks for one of these bits (enum
+ * engine_bit). */
+bool trace_passes_ask(const struct trace_request *r, unsigned bits);
 
 #endif

@@ -1,6 +1,7 @@
 // report.ts - the columns of the table besides a kernel's times: occupancy and its limit,
 // registers, spills, and why its warps wait; by the kernel's name in the program.
 import { mangledOf, nameOf, rowsOf } from "../../api/columns";
+import { ENGINE_RECORDS } from "../../api/options";
 import type { AnswerConfigs } from "../../api/schema";
 import { list, number, raw, word } from "../../format/raw";
 import { occupancyOf } from "./deep";
@@ -48,5 +49,6 @@ export function reportedBySymbol(configs: AnswerConfigs | undefined, profile: un
   return found;
 }
 
-/** Engines that sample warps, count instructions, or read hardware counters. */
-export const profiled = (engine: string): boolean => /PcSampling|SassMetrics|Deep|RangeProfiler|PmSampling/.test(engine);
+/** Engines that sample warps, count instructions, or read hardware counters: more than kernels. */
+export const profiled = (engine: string): boolean =>
+  Object.entries(ENGINE_RECORDS).some(([name, records]) => engine.includes(name) && records.some((record) => record !== "kernel"));

@@ -1,4 +1,5 @@
 // run.ts - the sessions of a run in their order, and what each of its passes knows of a kernel.
+import { ENGINE_RECORDS } from "../../api/options";
 import type { RowSession } from "../../api/schema";
 import { list, number, raw, word, type Raw } from "../../format/raw";
 import { passOf } from "../session/facts";
@@ -9,13 +10,13 @@ export const inOrder = (rows: readonly RowSession[]): RowSession[] =>
 
 export type Gift = "times" | "samples" | "instructions" | "counters";
 
-/** What a session's engine records (docs/report.md, passes). */
+const GIFTS: Readonly<Record<string, Gift>> = { pc_sample: "samples", sass_metric: "instructions", counter: "counters" };
+
+/** What a session's engine records (docs/report.md, passes): times only where the engine adds nothing. */
 export function giftsOf(engine: string): Gift[] {
-  if (/Deep/.test(engine)) return ["samples", "instructions"];
-  if (/PcSampling/.test(engine)) return ["samples"];
-  if (/SassMetrics/.test(engine)) return ["instructions"];
-  if (/RangeProfiler|PmSampling/.test(engine)) return ["counters"];
-  return /Trace/.test(engine) ? ["times"] : [];
+  const records = Object.keys(ENGINE_RECORDS).filter((name) => engine.includes(name)).flatMap((name) => ENGINE_RECORDS[name] ?? []);
+  const gifts = records.flatMap((record) => GIFTS[record] ?? []);
+  return gifts.length ? gifts : records.includes("kernel") ? ["times"] : [];
 }
 
 /** The session's process in each pass: the process with the session's position in the order of

@@ -1,13 +1,7 @@
-/* engine_table.c - schema/engines.def as data, and functions on it. */
+/* engine_texts.c - see engine_texts.h. */
 #include "backend/engine_texts.h"
 
 #include <stddef.h>
-
-const struct engine_row engine_table[] = {
-#define ENGINE(id, engine, ...) [GPUFL_ENGINE_##id] = {.name = engine, __VA_ARGS__},
-#include "schema/engines.def"
-    {0},
-};
 
 const struct engine_pair *engine_conflict(const struct engine_pair *pairs, unsigned asks)
 {
