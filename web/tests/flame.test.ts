@@ -1,8 +1,9 @@
 // Stacks and scopes as trees, trees as rectangles, search, keys.
 import { describe, expect, it } from "vitest";
 import { framesOf, rectAt, rectsOf, search, stacksOf, step, treeOf, treeOfParts } from "../src/pages/flame/tree";
+import { scopePaths } from "../src/api/report";
 import { kernelsAt, kernelsWithCode } from "../src/pages/insights/launched";
-import { inTreeOrder, perIteration } from "../src/pages/scopes/tree";
+import { captionOf, inTreeOrder, noteOf, perIteration } from "../src/pages/scopes/tree";
 
 const TEXT = "host blocked;main() (a.py:1);step() (a.py:9);event synchronizations 30\nhost blocked;main() (a.py:1);free 10\nGPU;main() (a.py:1);gemm<float, 4>(float const*) 7\nno number here\nhost blocked;x -5\n\n";
 const trees = stacksOf(TEXT);
@@ -95,6 +96,23 @@ describe("scopes", () => {
     const scopes = treeOfParts([part(1, 0, 10), part(2, 1, 8), part(3, 1, 8), part(4, 99, null)], "all");
     expect(scopes.map((node) => [node.total, node.self])).toEqual([[16, 0], [16, 0], [8, 8], [8, 8], [0, 0]]);
     expect(scopes[4]!.parent).toBe(0);
+  });
+  it("what children that are not here have is a block of its own, where the parent's own part is known", () => {
+    const scopes = treeOfParts([{ ...part(1, 0, 10), own: 3 }, { ...part(2, 1, 5), own: 5 }, { ...part(3, 0, 4), own: null }], "all", "others");
+    expect(scopes.map((node) => [node.name, node.parent, node.total, node.self])).toEqual([["all", -1, 14, 0], ["s1", 0, 10, 3], ["s2", 1, 5, 5], ["s3", 0, 4, 4], ["others", 1, 2, 2]]);
+    const caption = captionOf(scopes, { scopes: 3, complete: false, ownKnown: true });
+    expect([caption(1), caption(4)]).toEqual(["10 ns · 71 % · 3 ns itself", "2 ns · 14 %"]);
+  });
+  it("the time of scopes that may be left out is not claimed as a scope's own; the sum of all is no part of the run", () => {
+    const scopes = treeOfParts([part(1, 0, 10), part(2, 1, 6)], "all");
+    const caption = (complete: boolean) => captionOf(scopes, { scopes: 2, complete, ownKnown: false });
+    expect([0, 1].map(caption(true))).toEqual(["10 ns, summed over calls and threads", "10 ns · 100 % · 4 ns itself"]);
+    expect([0, 1].map(caption(false))).toEqual(["10 ns of the scopes that are shown, summed over calls and threads", "10 ns · 100 % · 4 ns itself or in scopes that are not shown"]);
+  });
+  it("the note says how many of all scopes are shown", () => {
+    expect(noteOf(32, 411).startsWith("32 of 411 scopes are shown, the longest first. A bar")).toBe(true);
+    expect([noteOf(32, 32), noteOf(32, null)].map((note) => note.startsWith("A bar"))).toEqual([true, true]);
+    expect([scopePaths({ scope_paths: 411 }), scopePaths({})]).toEqual([411, null]);
   });
   it("no circle is followed", () => expect(treeOfParts([part(1, 1, 5), part(2, 3, 1), part(3, 2, 1)], "all")[0]!.total).toBe(5));
   it("the table has the same order as the tree's parents", () => expect(inTreeOrder([{ id: 2, parent: 1, wall_ns: 1 }, { id: 1, parent: 0, wall_ns: 9 }]).map((node) => node.id)).toEqual([1, 2]));

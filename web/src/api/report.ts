@@ -145,6 +145,8 @@ export const idleLinesOf = (part: unknown): IdleLine[] =>
 export const casesOf = (part: unknown): Case[] => listAt(part, "insights") as Case[];
 export const syncLines = (part: unknown): SyncLine[] => listAt(part, "synchronization_lines", "lines") as SyncLine[];
 export const scopesOf = (part: unknown): Scope[] => listAt(part, "scopes") as Scope[];
+/** Number of all scopes, also of those that the report leaves out; null: not reported. */
+export const scopePaths = (part: unknown): number | null => numberOf(raw(part).scope_paths);
 
 export interface Ledger {
   verdict: string; // complete, uncounted, incomplete or absent

@@ -6,6 +6,7 @@ import { en } from "../text/en";
 
 export interface Column<T> {
   label: string; // empty for the column of actions
+  hint?: string | undefined; // tooltip of the heading
   show: (row: T) => ReactNode;
   title?: (row: T) => string | undefined;
   right?: boolean;
@@ -29,7 +30,7 @@ export function Listing<T>({ label, columns, rows, keyOf, rowClass, roomy }: Pro
         <thead>
           <tr>
             {columns.map((column, at) => (
-              <th scope="col" key={at} className={sideOf(column)}>
+              <th scope="col" key={at} className={sideOf(column)} title={column.hint}>
                 {column.label || <span className="hidden-label">{en.table.actions}</span>}
               </th>
             ))}
@@ -52,10 +53,10 @@ export function Listing<T>({ label, columns, rows, keyOf, rowClass, roomy }: Pro
 }
 
 /** A column of times, ns. */
-export const timeColumn = <T,>(label: string, of: (row: T) => number | null): Column<T> => ({ label, right: true, show: (row) => duration(of(row)), title: (row) => exact(of(row), "ns") });
+export const timeColumn = <T,>(label: string, of: (row: T) => number | null, hint?: string): Column<T> => ({ label, hint, right: true, show: (row) => duration(of(row)), title: (row) => exact(of(row), "ns") });
 
 /** A column of counts. */
-export const countColumn = <T,>(label: string, of: (row: T) => number | null): Column<T> => ({ label, right: true, show: (row) => count(of(row)), title: (row) => exact(of(row)) });
+export const countColumn = <T,>(label: string, of: (row: T) => number | null, hint?: string): Column<T> => ({ label, hint, right: true, show: (row) => count(of(row)), title: (row) => exact(of(row)) });
 
 /** A column of times since the Unix epoch, ns; null: never. */
 export const dateColumn = <T,>(label: string, of: (row: T) => string | null): Column<T> => ({ label, className: "number", show: (row) => (of(row) === null ? "" : date(of(row))), title: (row) => (of(row) === null ? undefined : exactDate(of(row))) });

@@ -88,12 +88,14 @@ export interface Part {
   parent: number;
   name: string;
   value: number | null;
+  own?: number | null; // of `value`, what no child has, known without the children; absent or null: unknown
 }
 
 /** A tree of nodes that have parents already: scopes. A node whose parent is missing goes to the
  * top. A parent is at least as wide as its children together, because scopes of several threads
- * may overlap in time. */
-export function treeOfParts(parts: readonly Part[], name: string): Tree {
+ * may overlap in time. If a node's own part is known and its children that are here do not have
+ * the rest, children were left out: a node named `other` gets the rest. */
+export function treeOfParts(parts: readonly Part[], name: string, other = ""): Tree {
   const tree: Tree = [{ id: 0, name, parent: -1, depth: 0, total: 0, self: 0, children: [], path: 0 }];
   const ids = new Map<number, number>();
   for (const part of parts) ids.set(part.id, tree.push({ id: tree.length, name: part.name, parent: 0, depth: 0, total: Math.max(0, part.value ?? 0), self: 0, children: [], path: 0 }) - 1);
@@ -102,6 +104,7 @@ export function treeOfParts(parts: readonly Part[], name: string): Tree {
     node.parent = part.parent === part.id ? 0 : (ids.get(part.parent) ?? 0);
     tree[node.parent]!.children.push(node.id);
   }
+  addOthers(tree, parts, other);
   const order = [0];
   for (let at = 0; at < order.length; at++) order.push(...tree[order[at]!]!.children);
   for (const id of order.slice(1)) {
@@ -117,6 +120,16 @@ export function treeOfParts(parts: readonly Part[], name: string): Tree {
     node.self = node.total - below;
   }
   return sorted(tree);
+}
+
+/** Others follow the parts, so that a part's node stays at the part's place. */
+function addOthers(tree: Tree, parts: readonly Part[], name: string): void {
+  for (const [at, part] of parts.entries()) {
+    if (part.value === null || typeof part.own !== "number") continue;
+    const node = tree[at + 1]!;
+    const rest = part.value - part.own - node.children.reduce((sum, child) => sum + tree[child]!.total, 0);
+    if (rest > 0) node.children.push(tree.push({ id: tree.length, name, parent: node.id, depth: 0, total: rest, self: rest, children: [], path: 0 }) - 1);
+  }
 }
 
 export interface Rect {

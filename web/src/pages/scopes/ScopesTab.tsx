@@ -1,7 +1,7 @@
 // ScopesTab.tsx - the tree of scopes as an icicle and as a table next to it: the time of each scope
 // on the host's clock and on the GPU, and per iteration if a scope is a measured loop.
 import { useMemo } from "react";
-import { scopesOf, type Scope } from "../../api/report";
+import { scopePaths, scopesOf, type Scope } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { vendorOf } from "../../api/vendor";
 import { who } from "../../api/who";
@@ -17,7 +17,7 @@ import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { Icicle } from "../flame/Icicle";
 import { nodeAt, treeOfParts } from "../flame/tree";
 import type { TabProps } from "../session/tabs";
-import { inTreeOrder, perIteration } from "./tree";
+import { captionOf, inTreeOrder, noteOf, perIteration } from "./tree";
 
 const head = text.columns;
 const LIVE_MS = 5000;
@@ -46,11 +46,11 @@ function Name({ scope, whole, chosen, onChoose }: Choice & { scope: Scope; whole
 /** loops: whether any of the scopes is a measured loop. */
 const columnsFor = (whole: number, loops: boolean, choice: Choice): Column<Scope>[] => [
   { label: head.name, className: "wrap", show: (scope) => <Name scope={scope} whole={whole} {...choice} /> },
-  timeColumn(head.wall, (scope) => scope.wall_ns),
+  timeColumn(head.wall, (scope) => scope.wall_ns, text.hints.wall),
   countColumn(head.calls, (scope) => scope.calls),
   timeColumn(head.mean, (scope) => scope.wall_mean_ns),
-  timeColumn(head.gpu, (scope) => scope.gpu_ns),
-  timeColumn(head.self, (scope) => scope.self_gpu_ns),
+  timeColumn(head.gpu, (scope) => scope.gpu_ns, text.hints.gpu),
+  timeColumn(head.self, (scope) => scope.self_gpu_ns, text.hints.self),
   countColumn(head.kernels, (scope) => scope.kernels),
   timeColumn(head.waits, (scope) => scope.wait_ns),
   ...(loops
@@ -68,22 +68,24 @@ export function ScopesTab({ session }: TabProps) {
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!scopes) return <Skeleton rows={8} />;
   if (scopes.length === 0) return <Empty title={text.none} text={text.noneText(wordsOf(vendorOf(session)).ranges)} />;
-  return <Scopes scopes={scopes} />;
+  return <Scopes scopes={scopes} all={scopePaths(asked.data)} />;
 }
 
-function Scopes({ scopes }: { scopes: Scope[] }) {
+/** all: how many scopes the session has; null: unknown. */
+function Scopes({ scopes, all }: { scopes: Scope[]; all: number | null }) {
   const [measure, setMeasure] = useQuery("by", "wall");
   const [zoom, setZoom] = useQuery("zoom");
   const [mark, setMark] = useQuerySoon("mark");
   const gpu = measure === "gpu";
   const tree = useMemo(
-    () => treeOfParts(scopes.map((scope) => ({ id: scope.id, parent: scope.parent, name: scope.name, value: gpu ? scope.gpu_ns : scope.wall_ns })), flameText.measures[gpu ? "gpu" : "wall"]!),
+    () => treeOfParts(scopes.map((scope) => ({ id: scope.id, parent: scope.parent, name: scope.name, value: gpu ? scope.gpu_ns : scope.wall_ns, own: gpu ? scope.self_gpu_ns : null })), flameText.measures[gpu ? "gpu" : "wall"]!, text.others),
     [scopes, gpu],
   );
   const focus = useMemo(() => nodeAt(tree, zoom), [tree, zoom]);
   const marked = useMemo(() => nodeAt(tree, mark), [tree, mark]);
   const whole = Math.max(...scopes.map((scope) => scope.wall_ns));
   const loops = scopes.some((scope) => scope.iterations);
+  const caption = useMemo(() => captionOf(tree, { scopes: scopes.length, complete: all !== null && all <= scopes.length, ownKnown: gpu }), [tree, all, scopes, gpu]);
   const choose = (scope: Scope): void => {
     const { path } = tree[scopes.indexOf(scope) + 1]!; // nodes follow the root, in the order of the scopes
     setMark(String(path));
@@ -99,9 +101,9 @@ function Scopes({ scopes }: { scopes: Scope[] }) {
             </button>
           ))}
         </div>
-        <Icicle tree={tree} label={flameText.scopes} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} />
+        <Icicle tree={tree} label={flameText.scopes} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} caption={caption} />
       </Panel>
-      <Panel title={text.heading} aside={text.aside}>
+      <Panel title={text.heading} aside={noteOf(scopes.length, all)}>
         <Listing label={text.heading} columns={columnsFor(whole, loops, { chosen: scopes[marked - 1]?.id ?? 0, onChoose: choose })} rows={scopes} keyOf={(scope) => scope.id} rowClass={(_, at) => (marked === at + 1 ? "scope-here" : undefined)} />
       </Panel>
     </div>
