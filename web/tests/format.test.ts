@@ -1,7 +1,7 @@
 // The format of numbers: three digits, units that suit, unknown is never zero.
 import { describe, expect, it } from "vitest";
 import { placeOf, placeText, sameFile } from "../src/format/place";
-import { between, bytes, count, date, duration, exact, grouped, percent, sentence, UNKNOWN } from "../src/format/format";
+import { between, bytes, count, date, duration, exact, grouped, moments, percent, sentence, UNKNOWN } from "../src/format/format";
 
 describe("durations", () => {
   it.each([
@@ -17,6 +17,18 @@ describe("durations", () => {
     [-1500, "−1.50 µs"],
   ])("%d ns", (ns, text) => expect(duration(ns)).toBe(text));
   it("unknown", () => expect([duration(null), duration(undefined), duration(NaN)]).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]));
+});
+
+describe("moments of a session", () => {
+  it.each([
+    [8_012_345_678, 6, "8.012\u202f345 s"],
+    [8_012_346_000, 6, "8.012\u202f346 s"],
+    [8_999_999_999, 3, "8.999 s"],
+    [7_201_000_000_000, 3, "7\u202f201.000 s"],
+    [-1_500_000, 6, "−0.001\u202f500 s"],
+    [0, 3, "0.000 s"],
+  ] as const)("%d ns with %d decimals", (ns, digits, text) => expect(moments(ns, digits)).toBe(text));
+  it("unknown", () => expect(moments(null, 3)).toBe(UNKNOWN));
 });
 
 describe("bytes and counts", () => {

@@ -6,7 +6,7 @@ import { ledgerOf, loopLaunches, syncLines, type SyncLine } from "../src/api/rep
 import { inTreeOrder } from "../src/pages/scopes/tree";
 import { href, match, withQuery } from "../src/router/router";
 import { boundOf, excerpt, inOrder, keptPath, onTimeline, shownOf, textOf } from "../src/pages/insights/source";
-import { barsOf } from "../src/pages/kernels/Histogram";
+import { barsOf, endsOf } from "../src/pages/kernels/Histogram";
 import { safeNext, sharedView } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
 import { DEVICE, DEVICE_MORE, HOST, stepFor } from "../src/format/metrics";
@@ -177,6 +177,11 @@ describe("pages", () => {
     expect(bars.every((bar) => bar.x >= 0 && bar.x + bar.width <= 1 && bar.height <= 1)).toBe(true);
     expect(bars[1]!.height).toBe(1);
     expect(barsOf([{ least: null, most: 1, calls: 1 }])).toEqual([]);
+  });
+  it("the labels of a histogram's axis stand at the ends of its first and last bar", () => {
+    const [left, right] = endsOf(barsOf([{ least: 1024, most: 1151, calls: 3 }, { least: 2048, most: 4095, calls: 1 }]));
+    expect(left).toBeCloseTo(0.1 / 2.2, 6); // a tenth of a doubling on each side of two
+    expect(right).toBeCloseTo(0.1 / 2.2, 6);
   });
   it("after logging in only to this dashboard", () =>
     expect(["/sessions/x?y=1", "//evil", "https://evil", "/\\evil", null].map(safeNext)).toEqual(["/sessions/x?y=1", "/", "/", "/", "/"]));

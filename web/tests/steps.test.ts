@@ -1,7 +1,7 @@
 // The steps of a report: reading them, finding slow ones, the differences of a slow step, and choosing what to draw if there are
 // many.
 import { describe, expect, it } from "vitest";
-import { differencesOf, stepsOf, thinned, typicalOf, type Step } from "../src/pages/steps/steps";
+import { differencesOf, digitsOf, stepsOf, thinned, typicalOf, type Step } from "../src/pages/steps/steps";
 
 const item = (start: number, duration: number, busy: number, kernels = 10, steady = true, alike = true) => ({ start_ns: start, duration_ns: duration, busy_ns: busy, idle_ns: duration - busy, kernels, session: 1, alike, steady });
 const ITEMS = [item(0, 900, 100, 10, false), item(900, 100, 60), item(1000, 104, 60), item(1104, 125, 60, 12), item(1229, 124, 60, 10, true, false)];
@@ -12,6 +12,10 @@ describe("steps", () => {
     const steps = stepsOf(part());
     expect(steps.items.map((step) => [step.number, step.ratio])).toEqual([[1, 9], [2, 1], [3, 1.04], [4, 1.25], [5, 1.24]]);
     expect([steps.by, steps.scope, steps.count, steps.median, steps.p95, steps.startUp, steps.inStartUp]).toEqual(["scope", "step", 5, 100, 125, 900, 1]);
+  });
+  it("begin at moments that differ, however short the steps are", () => {
+    expect(digitsOf(stepsOf(part()))).toBe(6);
+    expect(digitsOf(stepsOf(part({ items: [item(0, 2_000_000, 1), item(2_000_000, 1_000_000, 1)] })))).toBe(3);
   });
   it("are slow from 1.25 times the median on; start-up is not called slow where there is a steady part", () => {
     expect(stepsOf(part()).items.map((step) => step.slow)).toEqual([false, false, false, true, false]);

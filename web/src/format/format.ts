@@ -45,6 +45,15 @@ export function duration(ns: number | null | undefined): string {
   return `${hours} h ${Math.round((ns % HOUR) / 60e9)} min`;
 }
 
+/** A moment of a session in seconds with `digits` decimals in groups of three, so that moments close to each other differ:
+ * 8012345678 ns with 6 is "8.012 345 s". What is beyond the last digit is cut, as on a clock. */
+export function moments(ns: number | null | undefined, digits: 3 | 6): string {
+  if (!known(ns)) return UNKNOWN;
+  const size = Math.abs(ns);
+  const parts = String(Math.floor((size % 1e9) / 10 ** (9 - digits))).padStart(digits, "0").match(/\d{3}/g)!;
+  return `${ns < 0 ? "−" : ""}${grouped(Math.floor(size / 1e9))}.${parts.join("\u202f")} s`;
+}
+
 const BYTES: readonly Step[] = [
   { from: 1023.5 * 2 ** 30, unit: "TiB", divide: 2 ** 40 },
   { from: 1023.5 * 2 ** 20, unit: "GiB", divide: 2 ** 30 },

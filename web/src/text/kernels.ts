@@ -25,6 +25,7 @@ export const kernels = {
   distribution: "How long launches take",
   distributionText: "One bar for each range of durations, eight ranges per doubling.",
   bar: (calls: string, least: string, most: string) => `${calls} launches of ${least} to ${most}`,
+  top: (calls: string) => `${calls} ${calls === "1" ? "launch" : "launches"}`,
   launches: "Launches",
   longest: "Longest first",
   byStart: "By start",

@@ -19,6 +19,7 @@ export const steps = {
   older: "The session's report was made by an older version, which did not search for steps.",
   plotText: "The area is the time in which the GPU was busy; the space between area and line is idle time. Slow steps have a dot.",
   plotLabel: (steps: string) => `Length and GPU busy time of ${steps} steps; the table of steps below has the numbers`,
+  plotHint: "Point at a step to see its numbers.",
   step: "Step",
   lasts: "Lasts",
   busyMean: (gpus: string) => `GPU busy, mean of ${gpus} GPUs`,

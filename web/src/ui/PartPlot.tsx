@@ -16,18 +16,20 @@ interface Props {
   whole: Of;
   part: Of;
   marked: Of; // null: not marked
+  hint: string; // while the pointer is elsewhere
   show: (value: number | null) => string;
   showX: (value: number | null) => string;
 }
 
-const HEIGHT = 200;
+const HEIGHT = 220;
 const X_AXIS = 30; // px: a line of letters
+const X_NAME = 22; // px: another line
 const WHOLE_NUMBERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000];
 
-/** The values at a number; nothing if the pointer is elsewhere. */
-function captionOf({ x, whole, part, marked, show, showX }: Props, index: number | null | undefined): string {
+/** The values at a number; the hint if the pointer is elsewhere. */
+function captionOf({ x, whole, part, marked, hint, show, showX }: Props, index: number | null | undefined): string {
   const number = index === null || index === undefined ? undefined : x.values[index];
-  if (index === null || index === undefined || number === undefined) return "";
+  if (index === null || index === undefined || number === undefined) return hint;
   const values = [whole, part].map((of) => `${of.label} ${show(of.values[index] ?? null)}`);
   return `${x.label} ${showX(number)}: ${[...values, ...(marked.values[index] === null ? [] : [marked.label])].join(", ")}`;
 }
@@ -39,11 +41,11 @@ function optionsFor(width: number, { x, whole, part, marked, show, showX }: Prop
   return {
     width,
     height: grown(HEIGHT),
-    legend: { live: false }, // only the keys of the colours
+    legend: { live: false, markers: { fill: (_, index) => (index === 1 ? line : index === 2 ? `${area}50` : dot) } }, // only the keys of the colours; base.css gives them their shapes
     hooks: { setCursor: [(plot) => onIndex(plot.cursor.idx)] },
     scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
-      { ...axis, size: grown(X_AXIS), gap: grown(AXIS_GAP), space: spaceFor(showX), incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
+      { ...axis, label: x.label, labelFont: axisFont(), labelSize: grown(X_NAME), size: grown(X_AXIS), gap: grown(AXIS_GAP), space: spaceFor(showX), incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
       { ...axis, size: grown(84), values: (_, ticks) => ticks.map(show) },
     ],
     series: [
@@ -56,7 +58,7 @@ function optionsFor(width: number, { x, whole, part, marked, show, showX }: Prop
 }
 
 export function PartPlot(props: Props) {
-  const { label, x, whole, part, marked } = props;
+  const { label, x, whole, part, marked, hint } = props;
   const box = useRef<HTMLDivElement>(null);
   const caption = useRef<HTMLParagraphElement>(null);
   const newest = useRef(props);
@@ -79,8 +81,10 @@ export function PartPlot(props: Props) {
   }, [x.values, whole.values, part.values, marked.values, theme, letters]);
   return (
     <>
-      <div className="plot" ref={box} role="img" aria-label={label} />
-      <p className="plot-values small number quiet" ref={caption} />
+      <div className="plot part-plot" ref={box} role="img" aria-label={label} />
+      <p className="plot-values small number quiet" ref={caption}>
+        {hint}
+      </p>
     </>
   );
 }

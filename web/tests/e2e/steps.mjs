@@ -55,11 +55,11 @@ async function view(id, name, rule) {
   // Below the plot are the keys of its colours, and values only while the pointer is on it.
   const keys = plain(await page.locator(".u-legend").innerText());
   check(keys.includes("GPU busy") && !keys.includes("–"), `${name}: keys of the plot: ${keys}`);
-  check((await page.locator(".plot-values").innerText()) === "", `${name}: values where nothing is pointed at`);
+  check((await page.locator(".plot-values").innerText()) === "Point at a step to see its numbers.", `${name}: values where nothing is pointed at`);
   await page.locator(".u-over").hover();
   await page.waitForFunction(() => /^Step .+: .+, GPU busy .+/.test(document.querySelector(".plot-values").textContent));
   await page.mouse.move(0, 0);
-  await page.waitForFunction(() => document.querySelector(".plot-values").textContent === "");
+  await page.waitForFunction(() => document.querySelector(".plot-values").textContent.startsWith("Point at a step"));
   await shots(name);
   return { steps, longest, first };
 }

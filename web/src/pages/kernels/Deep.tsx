@@ -59,18 +59,21 @@ function Limits({ config: c, words }: OfConfig) {
   const limiter = resourceOf(c.limiter);
   const top = Math.max(...c.limits.map((limit) => limit.blocks ?? 0), 1);
   return (
-    <dl className="limits small" aria-label={words.allows}>
-      {c.limits.map(({ resource, blocks }) => (
-        <div key={resource} className={resource === limiter ? "limit limit-here" : "limit"}>
-          <dt>{(resource === limiter ? text.limits[c.limiter] : words.resources[resource]) ?? resource}</dt>
-          <dd>
-            <Meter part={blocks === null ? 1 : blocks / top} warm={resource === limiter} />
-            <span className="number">{blocks === null ? text.unlimited : blocks}</span>
-            {resource === limiter && <span className="chip chip-warn">{text.limiter}</span>}
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <div className="stack-tight">
+      <p className="small quiet">{words.allows}</p>
+      <dl className="limits small" aria-label={words.allows}>
+        {c.limits.map(({ resource, blocks }) => (
+          <div key={resource} className={resource === limiter ? "limit limit-here" : "limit"}>
+            <dt>{(resource === limiter ? text.limits[c.limiter] : words.resources[resource]) ?? resource}</dt>
+            <dd>
+              <Meter part={blocks === null ? 1 : blocks / top} warm={resource === limiter} />
+              <span className="number">{blocks === null ? text.unlimited : blocks}</span>
+              {resource === limiter && <span className="chip chip-warn">{text.limiter}</span>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </div>
   );
 }
 

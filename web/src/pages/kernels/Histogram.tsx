@@ -16,13 +16,20 @@ export interface Bar {
   label: string;
 }
 
+const HEIGHT = 180;
+const PAD = 0.1; // doublings on each side
+
+/** The parts of the width to the left of the first bar and to the right of the last one: the labels of the axis stand at the
+ * bars' ends. */
+export const endsOf = (bars: readonly Bar[]): [number, number] => [Math.min(...bars.map((bar) => bar.x)), 1 - Math.max(...bars.map((bar) => bar.x + bar.width))];
+
 /** Bars over the whole range of the bins; a single bin fills a part of the middle. */
 export function barsOf(bins: readonly Bin[]): Bar[] {
   const known = bins.filter((bin): bin is { least: number; most: number; calls: number } => bin.least !== null && bin.most !== null && bin.calls !== null);
   if (known.length === 0) return [];
   const log = (value: number) => Math.log2(Math.max(1, value));
-  const low = log(Math.min(...known.map((bin) => bin.least))) - 0.1;
-  const high = log(Math.max(...known.map((bin) => bin.most + 1))) + 0.1;
+  const low = log(Math.min(...known.map((bin) => bin.least))) - PAD;
+  const high = log(Math.max(...known.map((bin) => bin.most + 1))) + PAD;
   const top = Math.max(...known.map((bin) => bin.calls));
   return known.map((bin) => ({
     x: (log(bin.least) - low) / (high - low),
@@ -34,18 +41,23 @@ export function barsOf(bins: readonly Bin[]): Bar[] {
 
 export function Histogram({ bins }: { bins: readonly Bin[] }) {
   const bars = barsOf(bins);
-  const first = bins[0]?.least ?? null;
-  const last = bins.at(-1)?.most ?? null;
+  if (bars.length === 0) return null;
+  const [left, right] = endsOf(bars).map((part) => `${Math.max(0, part) * 100}%`);
+  const known = (values: (number | null)[]): number[] => values.filter((value) => value !== null);
+  const first = Math.min(...known(bins.map((bin) => bin.least)));
+  const last = Math.max(...known(bins.map((bin) => bin.most)));
+  const most = Math.max(...known(bins.map((bin) => bin.calls)));
   return (
     <figure className="figure">
-      <svg className="histogram" viewBox="0 0 1000 180" preserveAspectRatio="none" role="img" aria-label={bars.map((bar) => bar.label).join("; ")}>
+      <p className="histogram-top small quiet number">{kernelTexts.top(count(most))}</p>
+      <svg className="histogram" viewBox={`0 0 1000 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={bars.map((bar) => bar.label).join("; ")}>
         {bars.map((bar) => (
-          <rect key={bar.label} x={bar.x * 1000} width={Math.max(1.5, bar.width * 1000 - 1)} y={180 - Math.max(2, bar.height * 176)} height={Math.max(2, bar.height * 176)}>
+          <rect key={bar.label} x={bar.x * 1000} width={Math.max(1.5, bar.width * 1000 - 1)} y={HEIGHT - Math.max(2, bar.height * HEIGHT)} height={Math.max(2, bar.height * HEIGHT)}>
             <title>{bar.label}</title>
           </rect>
         ))}
       </svg>
-      <figcaption className="row small quiet number">
+      <figcaption className="row small quiet number" style={{ paddingLeft: left, paddingRight: right }}>
         <span>{duration(first)}</span>
         <span className="end">{duration(last)}</span>
       </figcaption>

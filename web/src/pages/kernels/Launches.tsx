@@ -4,7 +4,7 @@ import { useCallback, useMemo, useState } from "react";
 import { rowsOf, type Row } from "../../api/columns";
 import type { AnswerLaunches } from "../../api/schema";
 import { useApi } from "../../api/use";
-import { duration, exact } from "../../format/format";
+import { duration, exact, moments } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { kernels as kernelTexts } from "../../text/kernels";
@@ -53,10 +53,10 @@ const columnsFor = (session: string, there: readonly (typeof IDENTITIES)[number]
     id: "start",
     header: text.start,
     enableSorting: false,
-    meta: { width: "minmax(150px, 1fr)", right: true },
+    meta: { width: "minmax(150px, 1fr)" },
     cell: ({ row: { original: l } }) => (
-      <Link className="launch-start" href={onTimeline(session, l)} title={`${exact(l.start, "ns")}. ${system.onTimeline}`}>
-        {duration(l.start)}
+      <Link className="launch-start number" href={onTimeline(session, l)} title={`${exact(l.start, "ns")}. ${system.onTimeline}`}>
+        {moments(l.start, 6)}
       </Link>
     ),
   },

@@ -20,6 +20,7 @@ export function StepsPlot({ items, devices }: { items: readonly Step[]; devices:
       whole={{ label: text.lasts, values: values.duration }}
       part={{ label: devices > 1 ? text.busyMean(count(devices)) : text.columns.busy, values: values.busy }}
       marked={{ label: text.isSlow, values: values.slow }}
+      hint={text.plotHint}
       show={duration}
       showX={count}
     />

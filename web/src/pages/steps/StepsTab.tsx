@@ -3,7 +3,7 @@
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useMemo } from "react";
 import { onSession, useApi } from "../../api/use";
-import { count, duration, exact } from "../../format/format";
+import { count, duration, exact, moments } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, withQuery } from "../../router/router";
 import { insights } from "../../text/insights";
@@ -14,7 +14,7 @@ import { Table } from "../../ui/Table";
 import { longestOf } from "../insights/evidence";
 import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
-import { differencesOf, SLOW, stepsOf, typicalOf, type Difference, type Step, type Steps } from "./steps";
+import { differencesOf, digitsOf, SLOW, stepsOf, typicalOf, type Difference, type Step, type Steps } from "./steps";
 import { StepsPlot } from "./StepsPlot";
 
 const LIVE_MS = 5000;
@@ -37,6 +37,7 @@ interface Reference {
   typical: Step | null;
   devices: number;
   settled: boolean;
+  digits: 3 | 6; // decimals of a step's begin
 }
 
 function State({ step, of: { typical, devices, settled } }: { step: Step; of: Reference }) {
@@ -61,8 +62,8 @@ const columnsFor = (session: string, reference: Reference): Col[] => [
     sortDescFirst: false,
     meta: { width: "minmax(96px, 1fr)", right: true },
     cell: ({ row: { original: step } }) => (
-      <Link className="launch-start" href={href("session", { session, tab: "timeline" }, placeOf(step))} title={`${exact(step.start, "ns")}. ${system.onTimeline}`} aria-label={text.onTimeline(count(step.number), duration(step.start))}>
-        {duration(step.start)}
+      <Link className="launch-start" href={href("session", { session, tab: "timeline" }, placeOf(step))} title={`${exact(step.start, "ns")}. ${system.onTimeline}`} aria-label={text.onTimeline(count(step.number), moments(step.start, reference.digits))}>
+        {moments(step.start, reference.digits)}
       </Link>
     ),
   },
@@ -103,7 +104,7 @@ function Summary({ steps, typical }: { steps: Steps; typical: Step | null }) {
 function Found({ session, steps }: { session: string; steps: Steps }) {
   const [sorting, sort] = useOrder();
   const typical = useMemo(() => typicalOf(steps), [steps]);
-  const columns = useMemo(() => columnsFor(session, { typical, devices: steps.devices, settled: steps.startUp !== null }), [session, steps, typical]);
+  const columns = useMemo(() => columnsFor(session, { typical, devices: steps.devices, settled: steps.startUp !== null, digits: digitsOf(steps) }), [session, steps, typical]);
   return (
     <div className="stack">
       <Panel title={text.heading} aside={text.plotText}>

@@ -76,6 +76,9 @@ export function stepsOf(part: unknown): Steps {
   };
 }
 
+/** Decimals of a second that tell the begins of two steps apart: the shortest step is longer than the last digit. */
+export const digitsOf = ({ items }: Steps): 3 | 6 => (items.every((step) => step.duration >= 1e6) ? 3 : 6);
+
 /** The step whose length is nearest to the median, in the steady part if there is one. */
 export function typicalOf({ items, median, startUp }: Steps): Step | null {
   let best: Step | null = null;
