@@ -1,10 +1,12 @@
 // timeline.ts - every text of the timeline that people read, loaded with the timeline.
+const names = (n: string): string => `${n} ${n === "1" ? "name" : "names"}`;
+
 export const timelineText = {
   title: "Timeline",
   canvas: "Timeline of the session. Arrow keys or A and D move, W and S zoom, comma and full stop go from event to event, square brackets from lane to lane.",
   mini: "The whole session; the marked part is shown above. Drag to move.",
   categories: { threads: "Host threads", streams: "GPU streams", idle: "GPU idle by cause", devices: "GPU metrics", host: "Host" } as Record<string, string>,
-  kinds: { 1: "kernels", 2: "copies", 3: "synchronizations", 4: "waits", 5: "scopes", 6: "graph launches", 7: "graphs", 8: "samples", 9: "state", 10: "captured launches", 12: "marks" } as Record<number, string>,
+  kinds: { 1: "kernels", 2: "copies", 3: "synchronizations", 4: "waits", 5: "scopes", 6: "graph launches", 7: "graphs", 8: "samples", 9: "state", 10: "launches", 12: "marks" } as Record<number, string>,
   one: { 1: "Kernel", 2: "Copy or fill", 3: "Synchronization", 4: "Wait", 5: "Scope", 6: "Graph launch", 7: "Graph", 8: "Samples of the thread", 9: "State of the thread", 10: "Captured launch", 11: "GPU idle", 12: "Mark" } as Record<number, string>,
   states: { 1: "on a core", 2: "ready, no core", 3: "blocked", 4: "waits for the GIL" } as Record<number, string>,
   thread: (id: number, name?: string) => (name ? `${name} ${id}` : `Thread ${id}`),
@@ -76,6 +78,8 @@ export const timelineText = {
   band: (least: string, most: string) => `${least} to ${most}`,
   rangeOf: "Tables of the range",
   rangeTabs: { kernels: "Kernels", copies: "Copies", waits: "Waits", lines: "Lines that wait", scopes: "Scopes", flame: "Flame" },
+  /** What the rows of each table are. */
+  rangeCounts: { kernels: names, copies: (n) => `${n} ${n === "1" ? "kind" : "kinds"}`, waits: names, lines: (n) => `${n} ${n === "1" ? "line" : "lines"}`, scopes: names } as Record<"kernels" | "copies" | "waits" | "lines" | "scopes", (n: string) => string>,
   rangeFlame: "Host waits in the range",
   noStack: "(no stack)",
   rangeColumns: { name: "Name", total: "Time", share: "Share", calls: "Calls", mean: "Mean", longest: "Longest" },
@@ -101,10 +105,11 @@ export const timelineText = {
   noLine: "not known",
   stackOf: (frames: number) => `Stack, ${frames} ${frames === 1 ? "frame" : "frames"}, innermost first`,
   causes: {
-    host_sync: "wait for the GPU", copy: "copy that blocks", memory: "allocation, free", code: "load of code", queued: "queued work", back_to_back: "back to back", slow_launches: "slow launches", late_launch: "late launch",
-    nothing_submitted: "nothing submitted", before_first: "before the first", after_last: "after the last", engine: "profiler's engine", other_process: "other process",
+    host_sync: "host waits", copy: "blocking copies", memory: "allocating, freeing", code: "loading code", queued: "held up by other work", back_to_back: "between kernels", slow_launches: "slow launches", late_launch: "late launches",
+    nothing_submitted: "nothing submitted", before_first: "before the first work", after_last: "after the last work", engine: "profiler's engine", other_process: "other processes", start_up: "start-up",
   } as Record<string, string>,
   idle: (cause: string) => `GPU idle: ${cause}`,
+  cause: "Cause",
   away: "The program's own time before this launch",
   samples: "Samples",
   grid: "Grid",
@@ -139,8 +144,11 @@ export const timelineText = {
   ofRange: (part: string) => `${part} of the range, summed over streams`,
   copies: "Copies",
   waits: "Host waits",
-  waitsCut: (count: string) => `the first ${count}`,
+  waitsCut: (count: string) => `the first ${count} events`,
   noneHere: "none",
+  launches: (count: string) => `${count} ${count === "1" ? "launch" : "launches"}`,
+  copiesOf: (count: string) => `${count} ${count === "1" ? "copy" : "copies"}`,
+  waitsOf: (count: string) => `${count} ${count === "1" ? "wait" : "waits"}`,
   top: "Kernels that took most",
   summary: (from: string, to: string, lanes: string) => `Shown: ${from} to ${to}. ${lanes} lanes of events.`,
   selected: (what: string, start: string, duration: string) => `${what}, starts at ${start}, lasts ${duration}`,

@@ -12,6 +12,7 @@ import { timelineText as text } from "../text/timeline";
 import { placeText } from "../format/place";
 import { CopyName } from "../ui/Name";
 import { exactTime } from "./axis";
+import { nameOfCause } from "./causes";
 import { capturedOf, configOf, stackOf } from "./calls";
 import { factsOfConfig } from "./config";
 import type { Engine } from "./engine";
@@ -48,7 +49,7 @@ export function titleOf(engine: Engine, picked: Picked): string {
   const lane = engine.scene.lanes.find((other) => other.id === picked.track);
   const { lines, names } = engine.scene;
   const kind = lane?.kind ?? 0;
-  if (kind === KIND.gap) return text.idle(lines.causes[lane!.depth]?.text ?? "");
+  if (kind === KIND.gap) return text.idle(nameOfCause(lines.causes[lane!.depth]));
   if (kind === KIND.state) return text.states[picked.hit.name] ?? text.one[kind]!;
   if (kind === KIND.sample && picked.hit.kind === "event") return lines.line(picked.hit.stack)?.place ?? text.one[kind]!;
   const name = hasName(kind) ? names.short(picked.hit.name) : "";
@@ -160,6 +161,7 @@ function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pi
         {hasStack(lane.kind) && <Fact label={lane.kind === KIND.gap && ref === 1 ? text.endedBy : text.line}>{stack.data === undefined && !stack.problem ? "…" : <LineButton place={scene.lines.line(stack.data ?? 0)} />}</Fact>}
         {lane.kind === KIND.wait && <WaitVerdict session={session} place={scene.lines.line(stack.data ?? 0)} />}
         <Times hit={hit} />
+        {lane.kind === KIND.gap && <Fact label={text.cause}>{scene.lines.causes[lane.depth]?.text ?? UNKNOWN}</Fact>}
         <Fact label={text.lane}>{laneTitle(engine, lane)}</Fact>
         {lane.kind === KIND.mark && <MarkFacts session={session} lane={lane} hit={hit} name={name} />}
         {lane.kind === KIND.launch && <Away engine={engine} lane={lane} hit={hit} />}

@@ -174,13 +174,13 @@ export function Range({ engine, range }: { engine: Engine; range: View }) {
       <MakeBookmark key={`${range.from} ${range.to}`} range={range} />
       {asked.problem && <p role="alert">{asked.problem.message}</p>}
       <dl className="tl-facts">
-        {fact(text.kernels, exact(calls("kernels")), count(calls("kernels")))}
+        {fact(text.kernels, exact(calls("kernels")), calls("kernels") ? text.launches(count(calls("kernels"))) : text.noneHere)}
         {fact(text.kernelTime, exact(time("kernels"), "ns"), duration(time("kernels")), text.ofRange(percent(time("kernels") / length)))}
-        {fact(text.copies, exact(n?.bytes, "bytes"), calls("copies") ? `${count(calls("copies"))}, ${bytes(n?.bytes)}, ${duration(time("copies"))}` : text.noneHere)}
-        {fact(text.waits, exact(time("waits"), "ns"), calls("waits") ? `${n?.cut.waits ? text.waitsCut(count(EVENTS)) : count(calls("waits"))}, ${duration(time("waits"))}` : text.noneHere)}
+        {fact(text.copies, exact(n?.bytes, "bytes"), calls("copies") ? `${text.copiesOf(count(calls("copies")))}, ${bytes(n?.bytes)}, ${duration(time("copies"))}` : text.noneHere)}
+        {fact(text.waits, exact(time("waits"), "ns"), calls("waits") ? `${n?.cut.waits ? text.waitsCut(count(EVENTS)) : text.waitsOf(count(calls("waits")))}, ${duration(time("waits"))}` : text.noneHere)}
       </dl>
       <div className="row">
-        <Choices label={text.rangeOf} value={tab} options={TABS.map((value) => ({ value, label: `${text.rangeTabs[value]}${n && value !== "flame" ? ` ${count(size(value))}` : ""}` }))} onChange={setTab} />
+        <Choices label={text.rangeOf} value={tab} options={TABS.map((value) => ({ value, label: `${text.rangeTabs[value]}${n && value !== "flame" ? ` · ${text.rangeCounts[value](count(size(value)))}` : ""}` }))} onChange={setTab} />
         {n?.cut[tab] && <span className="quiet small">{text.waitsCut(count(EVENTS))}</span>}
         {rows.length > 0 && (
           <span className="end">

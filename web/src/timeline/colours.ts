@@ -22,10 +22,17 @@ export interface Colours {
 
 const KINDS: Record<number, string> = { [KIND.copy]: "copy", [KIND.sync]: "sync", [KIND.wait]: "wait", [KIND.graph]: "graph", [KIND.run]: "graph" };
 const OF_KIND: readonly number[] = Object.keys(KINDS).map(Number);
-export const ALL = COLOURS + OF_KIND.length;
+/** Causes of idle time by their keys in the report, each with a token of its own. */
+export const CAUSES = [
+  "unknown", "host_sync", "copy", "memory", "code", "queued", "back_to_back", "slow_launches", "late_launch", "nothing_submitted", "before_first", "after_last", "engine", "other_process", "start_up",
+];
+const FIRST_CAUSE = COLOURS + OF_KIND.length;
+export const ALL = FIRST_CAUSE + CAUSES.length;
 
 /** Index of the colour of a kind whose events have no names. */
 export const colourOfKind = (kind: number): number => COLOURS + OF_KIND.indexOf(kind);
+/** Index of the colour of a cause of idle time. */
+export const colourOfCause = (cause: string): number => FIRST_CAUSE + Math.max(0, CAUSES.indexOf(cause));
 export const hasNames = (kind: number): boolean => kind === KIND.kernel || kind === KIND.scope || kind === KIND.mark;
 
 type Rgb = [number, number, number];
@@ -52,7 +59,7 @@ export function inkOn(colour: Rgb): string {
 const packed = ([r, g, b]: Rgb, alpha: number): number => ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
 export function coloursOf(token: (name: string) => string): Colours {
-  const names = [...Array.from({ length: COLOURS }, (_, at) => `--event-${at + 1}`), ...OF_KIND.map((kind) => `--event-${KINDS[kind]}`)];
+  const names = [...Array.from({ length: COLOURS }, (_, at) => `--event-${at + 1}`), ...OF_KIND.map((kind) => `--event-${KINDS[kind]}`), ...CAUSES.map((cause) => `--cause-${cause}`)];
   const css = names.map(token);
   const rgb = css.map(rgbOf);
   const px = new Uint32Array(2 * ALL);

@@ -1,6 +1,7 @@
 // lanes.ts - the meaning of the numbers of lanes (src/wire/tile.h), and the tracks that are drawn:
 // lanes of events, and metrics of devices and of the host, in categories, in one stable order.
 import { timelineText as text } from "../text/timeline";
+import { nameOfCause } from "./causes";
 import type { Piece } from "./piece";
 import { ALLOCATED, counterMetric, type Counter, type Metric } from "../format/metrics";
 
@@ -153,7 +154,7 @@ function titleOf(lane: Lane, owners: Owners): string {
 
 function laneTrack(lane: Lane, at: number, owners: Owners, causes: readonly { cause: string; text: string }[]): Track {
   const title = titleOf(lane, owners);
-  const note = lane.kind === KIND.gap ? (text.causes[causes[lane.depth]?.cause ?? ""] ?? causes[lane.depth]?.text ?? "") : lane.kind === KIND.scope && lane.depth > 0 ? text.depth(lane.depth) : text.kinds[lane.kind]!;
+  const note = lane.kind === KIND.gap ? nameOfCause(causes[lane.depth]) : lane.kind === KIND.scope && lane.depth > 0 ? text.depth(lane.depth) : text.kinds[lane.kind]!;
   return {
     key: lane.id,
     category: onHost(lane) ? "threads" : lane.kind === KIND.gap ? "idle" : "streams",

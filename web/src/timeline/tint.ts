@@ -1,7 +1,8 @@
 // tint.ts - the colour and the label of an event, by the property that the reader chose: names,
 // source lines, scopes, or streams and threads. An event without a known line or scope is grey.
-import { ALL, colourOfKind, hasNames } from "./colours";
+import { ALL, colourOfCause, colourOfKind, hasNames } from "./colours";
 import { KIND } from "./lanes";
+import { nameOfCause } from "./causes";
 import { colourOf, COLOURS } from "./names";
 import type { Scene } from "./scene";
 import { timelineText as text } from "../text/timeline";
@@ -39,7 +40,7 @@ function plainTint(scene: Scene, lane: number): Paint {
   if (kind === KIND.sample || kind === KIND.launch) return byLine(GREY);
   if (tint === "line" && lined(kind)) return byLine(GREY);
   if (kind === KIND.gap) {
-    const colour = ofThings(depth);
+    const colour = colourOfCause(lines.causes[depth]?.cause ?? "");
     return () => colour;
   }
   if (!hasNames(kind)) {
@@ -81,5 +82,5 @@ export function labelOf(scene: Scene, kind: number, name: number, stack: number)
   if (scene.searching && !scene.lines.found(stack)) return "";
   if (kind === KIND.state) return text.states[name] ?? "";
   const place = scene.lines.line(stack)?.place;
-  return place ?? (kind === KIND.gap ? (scene.lines.causes[name]?.text ?? "") : "");
+  return place ?? (kind === KIND.gap ? nameOfCause(scene.lines.causes[name]) : "");
 }

@@ -212,7 +212,7 @@ try {
   // A range has its waiting lines, as the server reports them, and their flame graph.
   await open(`range=${Math.floor(waits.at(-1).start / 2)}-9000000000&of=lines`);
   const [from, to] = query("range").split("-").map(Number);
-  await details.getByRole("button", { name: /^Lines that wait \d/ }).waitFor();
+  await details.getByRole("button", { name: /^Lines that wait · \d/ }).waitFor();
   const inside = (await rows(`waits?from=${from}&to=${to}&limit=20000`)).filter((row) => BigInt(row.lane) >> 56n === WAIT);
   const sums = new Map();
   for (const row of inside) sums.set(lineOf(row.stack) ?? "not known", (sums.get(lineOf(row.stack) ?? "not known") ?? 0) + Math.max(0, Math.min(to, row.start + row.duration) - Math.max(from, row.start)));
@@ -223,7 +223,7 @@ try {
 
   // The range's kernels are distinguishable, are copied as shown, and one can be highlighted.
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin });
-  await details.getByRole("button", { name: /^Kernels \d/ }).click();
+  await details.getByRole("button", { name: /^Kernels · \d/ }).click();
   await details.locator("tbody tr").nth(1).waitFor();
   await t.legible(page, "range: kernels");
   const kernels = await answer(`kernels?from=${from}&to=${to}&limit=10000`);

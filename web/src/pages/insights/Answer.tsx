@@ -1,7 +1,7 @@
 // Answer.tsx - the first panel of a session's insights: what to change first, and one bar of the
 // GPUs' whole time. A part of the bar links to its finding, to its lines, and to its longest gap on
 // the timeline.
-import { useMemo } from "react";
+import { useMemo, type CSSProperties } from "react";
 import type { Answer, IdleLine, TimePart, Whole } from "../../api/report";
 import type { RowFinding } from "../../api/schema";
 import { duration, exact, percent, sentence } from "../../format/format";
@@ -13,7 +13,6 @@ import { Panel } from "../../ui/parts";
 import { findingOf, lineKey, linesOf } from "./causes";
 
 const LINES = 3; // of one part
-const TONES = 12;
 
 interface TimeProps {
   session: string;
@@ -25,6 +24,9 @@ interface TimeProps {
   onLine: (line: string) => void;
   onFinding: (finding: RowFinding) => void;
 }
+
+/** The colour of a part, which the timeline has, too; a part that is newer than this page is grey. */
+const toneOf = (part: string): CSSProperties => ({ fill: `var(--cause-${part}, var(--cause-unknown))` });
 
 /** The links of one part of the time. */
 function Part({ part, time: { session, lines, findings, about, whole: { startUp }, onLine, onFinding } }: { part: TimePart; time: TimeProps }) {
@@ -67,18 +69,18 @@ function Time(props: TimeProps) {
   return (
     <figure className="time-bar">
       <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-        {parts.map((part, n) => {
+        {parts.map((part) => {
           const from = at;
           at += part.permille;
-          return <rect key={part.part} className={`time-${n % TONES}`} x={from} width={part.permille} height="10" onClick={() => toggle(part.part)} />;
+          return <rect key={part.part} style={toneOf(part.part)} x={from} width={part.permille} height="10" onClick={() => toggle(part.part)} />;
         })}
       </svg>
       <figcaption role="group" aria-label={text.parts}>
-        {parts.map((part, n) =>
+        {parts.map((part) =>
           part.permille > 0 ? (
             <button key={part.part} type="button" aria-pressed={part === here} title={text.partText} onClick={() => toggle(part.part)}>
               <svg viewBox="0 0 10 10" aria-hidden="true">
-                <rect className={`time-${n % TONES}`} width="10" height="10" />
+                <rect style={toneOf(part.part)} width="10" height="10" />
               </svg>
               {part.name} <span className="number">{percent(part.permille / 1000)}</span>
             </button>
