@@ -1,7 +1,7 @@
 // Names with the matches of a search, the links of a part of the GPU's time, and the longest gap of a cause.
 import { describe, expect, it } from "vitest";
 import { idleLinesOf } from "../src/api/report";
-import { findingOf, lineKey, partsOf } from "../src/pages/insights/causes";
+import { findingOf, lineKey, partsOf, saidOf } from "../src/pages/insights/causes";
 import { longestGap, Lines } from "../src/timeline/lines";
 import { namesOf, pathText, shortPaths } from "../src/format/paths";
 import { wordsOf } from "../src/text/kernel";
@@ -75,6 +75,13 @@ describe("parts of the GPU's time", () => {
   const finding = (line: number, ...parts: string[]) => ({ file: "/a.py", line, parts });
   const found = (part: string, ...findings: ReturnType<typeof finding>[]) => findingOf(part, lines, findings, ({ parts }) => parts);
   it("lines without a place are left out", () => expect(lines).toEqual([{ cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, ns: 9, ended: false }, { cause: "copy", place: "a.py:2", file: "/a.py", line: 2, ns: 4, ended: true }]));
+  it("the text and the next step of the answer's finding stand once", () => {
+    const answer = { cause: "x", place: null, function: null, statement: "The GPU waited.", share: 0.5, share_error: null, next: "Wait less." };
+    expect(saidOf("The GPU waited.", "Wait less.", answer)).toEqual({ text: "", next: undefined });
+    expect(saidOf("The GPU waited.", "Something else.", answer)).toEqual({ text: "", next: "Something else." });
+    expect(saidOf("Another text.", "Wait less.", answer)).toEqual({ text: "Another text.", next: "Wait less." });
+    expect(saidOf("The GPU waited.", undefined, null)).toEqual({ text: "The GPU waited.", next: undefined });
+  });
   it("one line with time of several causes has an address for each", () => expect(lines.map(lineKey)).toEqual(["at:late_launch:/a.py:2", "at:copy.ended:/a.py:2"]));
   it("lead to the finding at their first line", () => expect(found("late_launch", finding(1, "late_launch"), finding(2, "copy", "late_launch"))?.line).toBe(2));
   it("lead to no finding of another part", () => expect(found("late_launch", finding(2, "host_sync"), finding(2))).toBeUndefined());

@@ -17,7 +17,7 @@ import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
 import { First } from "./Answer";
-import { lineKey, partsOf } from "./causes";
+import { lineKey, partsOf, saidOf } from "./causes";
 import { boundOf, inOrder, onTimeline, shownOf } from "./source";
 
 /** The source window is loaded when a line is first opened. */
@@ -30,7 +30,7 @@ const SHAPES = ["M6 2a4 4 0 1 0 0 8 4 4 0 0 0 0-8", "M6 0l6 6-6 6-6-6z", "M6 0l6
 interface FindingProps {
   finding: RowFinding;
   evidence: Case["evidence"];
-  next: string | undefined;
+  said: ReturnType<typeof saidOf>;
   launches: boolean; // whether launches of kernels are recorded one by one
   onLine: () => void;
   of: string; // what its share is a part of
@@ -38,7 +38,7 @@ interface FindingProps {
 
 const idOf = (f: RowFinding): string => `finding-${f.number ?? 0}`;
 
-function Finding({ finding: f, evidence, next, launches, of, onLine }: FindingProps) {
+function Finding({ finding: f, evidence, said: { text: words, next }, launches, of, onLine }: FindingProps) {
   const severity = f.severity ?? 0;
   const rule = RULES[f.rule];
   const place = onTimeline(f, evidence, launches);
@@ -59,7 +59,7 @@ function Finding({ finding: f, evidence, next, launches, of, onLine }: FindingPr
           </span>
         </div>
         <h3>{sentence(f.title)}</h3>
-        <p>{sentence(f.text)}</p>
+        {words && <p>{sentence(words)}</p>}
         {f.file && (
           <p>
             <button type="button" className="place" onClick={onLine} title={f.file}>
@@ -161,7 +161,7 @@ export function InsightsTab({ session }: TabProps) {
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   const card = (f: RowFinding) => {
     const found = caseOf(f);
-    return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} of={whole.of} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
+    return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} said={saidOf(f.text, found?.next || RULES[f.rule]?.next, answer)} launches={Boolean(session.kernels)} of={whole.of} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
   };
   const rest = rows.slice(shown);
   return (

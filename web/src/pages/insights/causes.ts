@@ -1,5 +1,5 @@
 // causes.ts - which finding and which lines a part of the GPU's time links to.
-import type { Case, IdleLine } from "../../api/report";
+import type { Answer, Case, IdleLine } from "../../api/report";
 
 interface About {
   file: string;
@@ -11,6 +11,10 @@ interface About {
 export const lineKey = ({ cause, ended, file, line }: Pick<IdleLine, "cause" | "ended" | "file" | "line">): string => `at:${cause}${ended ? ".ended" : ""}:${file}:${line}`;
 
 export const linesOf = (part: string, lines: readonly IdleLine[], most: number): IdleLine[] => lines.filter(({ cause }) => cause === part).slice(0, most);
+
+/** What a card says besides its title, place and numbers. The answer above the cards has the text and the next step of its
+ * finding, so that this finding's card has neither. */
+export const saidOf = (text: string, next: string | undefined, answer: Answer | null): { text: string; next: string | undefined } => (answer && text === answer.statement ? { text: "", next: next === answer.next ? undefined : next } : { text, next });
 
 /** The parts of the time that each finding is about, largest first. A finding with a card also
  * has the parts of the findings that belong to it. */
