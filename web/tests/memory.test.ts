@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { allocationRows, heldOf } from "../src/format/held";
 import { countersOf, samplersOf } from "../src/api/columns";
 import { counterMetric } from "../src/format/metrics";
-import { bandwidth, managedOf, pageable, sizesOf } from "../src/pages/memory/memory";
+import { allocationsNote, bandwidth, managedOf, pageable, sizeOf, sizesOf } from "../src/pages/memory/memory";
 import { tracksOf } from "../src/timeline/lanes";
 import { greatest, linesOf, within } from "../src/timeline/series";
 import { windowOf } from "../src/pages/system/window";
@@ -36,6 +36,17 @@ describe("transfers", () => {
     expect(rows.map(({ kind, bin }) => [kind, bin])).toEqual([[1, -1], [1, 3], [1, 22], [2, 20]]);
     expect(rows[1]!.best).toBe(rows[2]!.bandwidth);
   });
+});
+
+describe("sizes", () => {
+  it("of neighbouring rows do not overlap", () => expect([-1, 0, 1, 9, 10, 11, 29, 30].map(sizeOf)).toEqual(["0 B", "1 B", "2 B to under 4 B", "512 B to under 1 KiB", "1 KiB to under 2 KiB", "2 KiB to under 4 KiB", "512 MiB to under 1 GiB", "1 GiB to under 2 GiB"]));
+});
+
+describe("a session without allocations", () => {
+  const note = (status: string, reason: string | null = null) => allocationsNote({ capabilities: [{ feature: "kernels", status: "failed", reason: "no" }, { feature: "memory", status, reason }] });
+  it("says if they were not asked for, and which option records them", () => expect(note("not_requested")).toBe("Allocations were not asked for. gpufl trace --option enable_memory_tracking=true records them."));
+  it("says if they could not be recorded, and why", () => expect([note("failed", "The buffers were lost."), note("unavailable")]).toEqual(["Allocations: failed. The buffers were lost.", "Allocations: not available."]));
+  it("had none otherwise", () => expect([note("collected"), allocationsNote(undefined)].map((line) => line.startsWith("No allocations were recorded on any GPU."))).toEqual([true, true]));
 });
 
 describe("managed memory", () => {

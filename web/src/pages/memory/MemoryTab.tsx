@@ -14,7 +14,7 @@ import { gpusOf } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 import { DevicePlot, WindowBar } from "../system/plots";
 import { useWindow, type Window } from "../system/window";
-import { bandwidth, managedOf, pageable, sizesOf, type Copies, type Managed, type SizeRow } from "./memory";
+import { allocationsNote, bandwidth, managedOf, pageable, sizeOf, sizesOf, type Copies, type Managed, type SizeRow } from "./memory";
 
 const head = text.columns;
 const USED = DEVICE.find((metric) => metric.name === "memory_used")!;
@@ -65,8 +65,6 @@ function Place({ of, row }: { of: number | null; row: Copies }) {
     placeOf(of)
   );
 }
-
-const sizeOf = (bin: number): string => (bin < 0 ? text.empty : text.sizeOf(bytes(2 ** bin), bytes(2 ** (bin + 1) - 1)));
 
 function Sizes({ rows }: { rows: SizeRow[] }) {
   const columns: Column<SizeRow>[] = [
@@ -160,7 +158,8 @@ function Allocations({ session, device, name, length, window, onRange, fresh }: 
   );
 }
 
-export function MemoryTab({ session: s }: TabProps) {
+export function MemoryTab({ session: s, ledger }: TabProps) {
+  const early = useApi("section_ledger", s.analyzed ? null : { session: s.id }); // a live session may have a report already
   const length = between(s.started, s.ended ?? s.received) ?? 0;
   const fresh = s.state === "live" ? { every: LIVE_MS, on: onSession(s.id) } : 0;
   const [window, choose] = useWindow(length);
@@ -184,7 +183,7 @@ export function MemoryTab({ session: s }: TabProps) {
       {bySize.length > 0 && <Sizes rows={bySize} />}
       {managed && <ManagedMemory session={s.id} />}
       {(allocated || sampled) && <WindowBar session={s.id} window={window} onWhole={() => choose()} />}
-      {!allocated && <p className="quiet small">{text.allocationsNone}</p>}
+      {!allocated && <p className="quiet small">{allocationsNote((s.analyzed ? ledger : early).data)}</p>}
       {gpus.map((name, device) => (
         <div className="stack" key={device}>
           {allocated && <Allocations session={s.id} device={device} name={name} length={length} window={window} onRange={choose} fresh={fresh} />}

@@ -1,5 +1,7 @@
 // memory.ts - bandwidth and sizes from rows of copies, and the report of managed memory.
-import { number, raw } from "../../format/raw";
+import { list, number, raw, word } from "../../format/raw";
+import { captured } from "../../text/captured";
+import { memory as text } from "../../text/memory";
 
 /** Kinds of memory that go through a staging buffer; src_memory and dst_memory of record memcpy. */
 const PAGEABLE = 1;
@@ -38,6 +40,23 @@ export function sizesOf(rows: readonly { kind: number | null; bin: number | null
     best.set(row.kind, Math.max(best.get(row.kind) ?? 0, row.bandwidth ?? 0));
   }
   return made.map((row) => ({ ...row, best: best.get(row.kind)! })).sort((a, b) => time.get(b.kind)! - time.get(a.kind)! || a.kind - b.kind || a.bin - b.bin);
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/** A power of two in bytes, without decimals: 11 is "2 KiB". */
+const power = (of: number): string => `${2 ** (of % 10)} ${UNITS[Math.floor(of / 10)]}`;
+
+/** The sizes of a bin, which is floor(log2(bytes)), or -1 for nothing. */
+export const sizeOf = (bin: number): string => (bin < 0 ? text.empty : bin === 0 ? power(0) : text.sizeOf(power(bin), power(bin + 1)));
+
+/** Why a session has no allocations. part: the report's, with the ledger; undefined: not here yet. */
+export function allocationsNote(part: unknown): string {
+  const row = list(raw(part).capabilities).find(({ feature }) => feature === "memory");
+  const status = word(row?.status);
+  if (status === "not_requested") return text.allocationsNotAsked;
+  if (!row || ["collected", "partial", "enabled_no_data"].includes(status)) return text.allocationsNone;
+  return text.allocationsNot(captured.statuses[status] ?? status, word(row.reason));
 }
 
 /** Kinds of records of managed memory, as the report names and orders them (docs/report.md). */
