@@ -23,6 +23,7 @@ export interface SyncLine {
   p99_ns: number | null;
   longest_ns: number | null;
   longest_start_ns: number | null; // since the session's start
+  by_call?: { call: string; calls: number; total_ns: number }[]; // absent from older reports
   launches_between: { synchronizations: Between };
 }
 

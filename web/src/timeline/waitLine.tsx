@@ -6,10 +6,12 @@ import { count } from "../format/format";
 import type { SourcePlace } from "../format/place";
 import { syncs as text } from "../text/syncs";
 
+const timesOf = (calls: number): string => (calls === 1 ? text.once : text.times(count(calls)));
+
 export function Verdict({ line }: { line: SyncLine }) {
   const launches = loopLaunches(line);
   if (!line.blocks_host) return <span className="chip">{text.stream}</span>;
-  return launches === null ? <span className="quiet">{text.once}</span> : <span className="chip chip-warn">{text.loop(count(launches))}</span>;
+  return launches === null ? <span className="quiet">{timesOf(line.calls)}</span> : <span className="chip chip-warn">{text.loop(count(launches))}</span>;
 }
 
 /** The numbers above the line's text, in the form of a finding's. */

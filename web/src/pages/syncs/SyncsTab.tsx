@@ -1,15 +1,18 @@
 // SyncsTab.tsx - where the host waited for the GPU, line by line, and whether a loop waits there.
 import { syncLines, type SyncLine } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
-import { duration, exact, percent } from "../../format/format";
+import { vendorOf } from "../../api/vendor";
+import { count, duration, exact, percent } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { syncs as text } from "../../text/syncs";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { evidenceOf, Verdict } from "../../timeline/waitLine";
 import { part } from "../../ui/Boundary";
+import { Words } from "../../ui/Name";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { longestOf } from "../insights/evidence";
+import { calledAt } from "./calls";
 import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 
@@ -38,7 +41,25 @@ const longest = (session: string): Column<SyncLine> => ({
 /** A line in the address. */
 const keyOf = (line: SyncLine): string => `${line.file}:${line.line}`;
 
-const columnsFor = (session: string, onLine: (line: string) => void): Column<SyncLine>[] => [
+const KINDS = 3; // of calls that are shown
+
+/** The kinds of calls that waited at a line, each with its time. */
+function Called({ line, vendor }: { line: SyncLine; vendor: string }) {
+  const kinds = calledAt(line, vendor);
+  const whole = kinds.map(({ name, calls, ns }) => `${count(calls)} ${name}: ${exact(ns, "ns")}`).join("; ");
+  return (
+    <div className="small" title={whole}>
+      {kinds.slice(0, KINDS).map(({ name, ns }) => (
+        <div key={name}>
+          {name} <span className="quiet number">{duration(ns)}</span>
+        </div>
+      ))}
+      {kinds.length > KINDS && <div className="quiet">{text.more(kinds.length - KINDS)}</div>}
+    </div>
+  );
+}
+
+const columnsFor = (session: string, vendor: string, onLine: (line: string) => void): Column<SyncLine>[] => [
   {
     label: head.place,
     show: (line) => (
@@ -50,12 +71,15 @@ const columnsFor = (session: string, onLine: (line: string) => void): Column<Syn
         ) : (
           <span className="place">{line.place ?? text.noPlace}</span>
         )}
-        <div className="quiet small two-lines" title={line.function ?? undefined}>
-          {line.function}
-        </div>
+        {line.function && (
+          <div className="quiet small two-lines">
+            <Words text={line.function} />
+          </div>
+        )}
       </>
     ),
   },
+  { label: head.what, show: (line) => <Called line={line} vendor={vendor} /> },
   { label: head.verdict, show: (line) => <Verdict line={line} /> },
   timeColumn(head.blocked, (line) => line.blocked_ns),
   {
@@ -85,7 +109,7 @@ export function SyncsTab({ session }: TabProps) {
   if (lines.length === 0) return <Empty title={text.none} text={text.noneText} />;
   return (
     <Panel title={text.heading}>
-      <Listing label={text.heading} columns={columnsFor(session.id, setOpened)} rows={lines} keyOf={(_, at) => at} />
+      <Listing label={text.heading} columns={columnsFor(session.id, vendorOf(session), setOpened)} rows={lines} keyOf={(_, at) => at} />
       {open && <SourceLine session={session.id} file={open.file!} line={open.line ?? 0} evidence={evidenceOf(open)} onClose={() => setOpened("")} />}
     </Panel>
   );

@@ -1,0 +1,22 @@
+// What the tab of waits says of a line: the kinds of calls that waited there, in the report's names.
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { calledAt } from "../src/pages/syncs/calls";
+import { syncs } from "../src/text/syncs";
+
+describe("kinds of calls that wait", () => {
+  const of = (call: string, calls: number, total_ns: number) => ({ call, calls, total_ns });
+  it("come with their time, the longest first, in the vendor's words", () => {
+    const line = { by_call: [of("event", 4, 10), of("context", 1, 90), of("copy", 2, 30)] };
+    expect(calledAt(line, "nvidia").map(({ name, ns }) => [name, ns])).toEqual([["context synchronizations", 90], ["copies", 30], ["event synchronizations", 10]]);
+    expect(calledAt(line, "amd")[0]).toEqual({ name: "device synchronizations", calls: 1, ns: 90 });
+  });
+  it("of a newer report keep the report's name; an older report has none", () => expect([calledAt({ by_call: [of("fence", 1, 1)] }, "")[0]!.name, calledAt({}, "")]).toEqual(["fence", []]));
+  it("all have a text", () => {
+    const code = readFileSync(new URL("../../src/analyze/model/waits/lines.c", import.meta.url), "utf8");
+    const table = code.slice(code.indexOf("calls[WAIT_CALLS] = {"), code.indexOf("};", code.indexOf("calls[WAIT_CALLS] = {")));
+    const names = [...table.matchAll(/\[WAIT_\w+\] = \{"([^"]+)", "([^"]+)"/g)].map((m) => [m[1]!, m[2]!]);
+    expect(names.length).toBe(10);
+    expect(syncs.calls).toEqual({ ...Object.fromEntries(names), context: "context synchronizations" });
+  });
+});
