@@ -39,6 +39,11 @@ describe.each(["light", "dark"] as const)("colours of the %s theme", (theme) => 
     expect(parts.filter(([, css]) => contrast(css, token("--surface")) < 3)).toEqual([]);
     expect(new Set(parts.map(([, css]) => css)).size).toBe(parts.length);
   });
+  it("edges of buttons and fields have a contrast of at least 3 to what they stand on", () => {
+    for (const ground of ["--surface", "--ground"]) expect(contrast(token("--edge"), token(ground))).toBeGreaterThanOrEqual(3);
+    const css = textOf("web/src/ui/base.css");
+    for (const part of [".button", ".field"]) expect(new RegExp(`^\\${part} \\{[^}]*border: 1px solid var\\(--edge\\)`, "m").test(css)).toBe(true);
+  });
   it("the drawing has the colour of each cause's token", () => {
     const { css } = coloursOf(token);
     for (const cause of CAUSES) expect(css[colourOfCause(cause)]).toBe(token(`--cause-${cause}`));

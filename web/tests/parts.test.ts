@@ -1,4 +1,6 @@
 // Addresses, columns, import rules, tables generated from the server's, and the small logic of pages.
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { readFileSync } from "node:fs";
 import { mangledOf, nameOf, rowsOf, shortOf } from "../src/api/columns";
@@ -7,6 +9,7 @@ import { inTreeOrder } from "../src/pages/scopes/tree";
 import { href, match, withQuery } from "../src/router/router";
 import { boundOf, excerpt, inOrder, keptPath, onTimeline, shownOf, textOf } from "../src/pages/insights/source";
 import { barsOf, endsOf } from "../src/pages/kernels/Histogram";
+import { Meter } from "../src/ui/parts";
 import { safeNext, sharedView } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
 import { DEVICE, DEVICE_MORE, HOST, stepFor } from "../src/format/metrics";
@@ -169,6 +172,10 @@ describe("scopes and waits", () => {
 });
 
 describe("pages", () => {
+  it("a part that is unknown has no bar, a part of zero an empty one", () => {
+    const classOf = (part: number | null) => /class="([^"]*)"/.exec(renderToStaticMarkup(createElement(Meter, { part })))?.[1];
+    expect([classOf(null), classOf(0)]).toEqual(["meter unknown", "meter"]);
+  });
   it("histogram bars stay within the picture", () => {
     const bars = barsOf([
       { least: 0, most: 0, calls: 1 },

@@ -41,11 +41,11 @@ export function Stats({ items }: { items: Stat[] }) {
   );
 }
 
-/** A part of one as a bar. Screen readers skip the bar, because the number is next to it. The bar is one element, because a
+/** A part of one as a bar; null has none. Screen readers skip the bar, because the number is next to it. The bar is one element, because a
  * long table has hundreds of bars: the part is a property that the style sheet draws. */
 export function Meter({ part, warm }: { part: number | null; warm?: boolean }) {
   const width = Math.max(0, Math.min(1, part ?? 0)) * 100;
-  return <span className={warm ? "meter warm" : "meter"} style={{ "--part": `${width}%` } as CSSProperties} aria-hidden="true" />;
+  return <span className={`meter${warm ? " warm" : ""}${part === null ? " unknown" : ""}`} style={{ "--part": `${width}%` } as CSSProperties} aria-hidden="true" />;
 }
 
 export function Skeleton({ rows = 6 }: { rows?: number }) {

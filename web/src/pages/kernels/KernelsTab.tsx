@@ -134,7 +134,7 @@ function NameCell({ line, session, place, search, peek, onPeek, onToggle }: Doin
   if (group)
     return (
       <button type="button" className="group-name" aria-expanded={group.open} onClick={() => onToggle(group)}>
-        <span aria-hidden="true">{group.open ? "▾" : "▸"}</span> <span className="mono">{group.name || kernelTexts.others}</span> <span className="chip">{count(group.ids.length)}</span>
+        <span aria-hidden="true">{group.open ? "▾" : "▸"}</span> <span className="mono ellipsis" title={group.name}>{group.name || kernelTexts.others}</span> <span className="chip">{count(group.ids.length)}</span>
       </button>
     );
   const { short } = kernel!;
