@@ -10,9 +10,10 @@ export const raw = {
   status: "Result",
   sources: "Source files kept",
   noSources: "No source files are kept with this session.",
-  size: "Size",
   kept: "Kept",
   answers: "Answers of the server",
   answersText: "Programs get these data at the addresses below; /api/v1/openapi.json describes every address.",
-  facts: { id: "Session", app: "Application", host: "Host", account: "User", pid: "Process", engine: "Engine", format: "Format", client: "Written by", started: "Started", ended: "Ended", received: "Newest data", bytes: "Size in the store" } as Record<string, string>,
+  product: (version: string) => `GPUFlight ${version}`,
+  size: (short: string, whole: string) => `${short} (${whole})`,
+  facts: { id: "Session", app: "Application", host: "Host", account: "User", pid: "Process", engine: "Engine", format: "Format", client: "Written by", started: "Started", ended: "Ended", received: "Received", bytes: "Size in the store" } as Record<string, string>,
 };

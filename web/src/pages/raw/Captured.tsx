@@ -145,7 +145,8 @@ export function Captured({ asked, children }: { asked: Asked<unknown>; children:
                 <tr key={row.feature}>
                   <td className="mono">{row.feature}</td>
                   <td className="wrap">
-                    {capturedText.statuses[row.status] ?? row.status} {row.reason && <span className="quiet small">{row.reason}</span>}
+                    {capturedText.statuses[row.status] ?? row.status}
+                    {row.reason && <span className="quiet small">: {row.reason}</span>}
                   </td>
                 </tr>
               ))}

@@ -23,11 +23,11 @@ function facts(s: RowSession): [string, string][] {
     [f.pid!, String(s.pid ?? "")],
     [f.engine!, s.engine],
     [f.format!, s.format],
-    [f.client!, s.client],
+    [f.client!, s.client && text.product(s.client)],
     [f.started!, exactDate(s.started)],
     [f.ended!, s.ended ? exactDate(s.ended) : s.state === "live" ? "–" : ""],
     [f.received!, exactDate(s.received)],
-    [f.bytes!, exact(s.bytes, "bytes")],
+    [f.bytes!, s.bytes === null ? "" : text.size(bytes(s.bytes), exact(s.bytes, "bytes"))],
   ].map(([label, value]) => [label!, value || en.session.unknown]);
 }
 
