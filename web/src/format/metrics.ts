@@ -12,6 +12,7 @@ export interface Metric {
   show: Show;
   top?: number; // least upper end of the axis
   binary?: boolean; // in bytes
+  grows?: boolean; // a counter since the driver was loaded: what came during the session is shown
 }
 
 const unit =
@@ -19,6 +20,8 @@ const unit =
   (value) =>
     value === null ? UNKNOWN : `${grouped(Number((value / divide).toFixed(digits)))} ${suffix}`;
 const plain: Show = (value) => (value === null ? UNKNOWN : grouped(value));
+/** Energy in mJ. */
+const joule: Show = (value) => (value !== null && Math.abs(value) < 1e6 ? unit("J", 1e3, 1) : unit("kJ", 1e6, 1))(value);
 /** Bytes a second. */
 export const rate: Show = (value) => (value === null ? UNKNOWN : `${bytes(value)}/s`);
 
@@ -42,9 +45,9 @@ export const DEVICE_MORE: readonly Metric[] = [
   { name: "fan", text: "fan", colour: "--series-1", show: unit("%"), top: 100 },
   { name: "voltage", text: "voltage", colour: "--series-2", show: unit("V", 1000, 3) },
   { name: "pcie_total", text: "pcie_total", colour: "--series-6", show: rate, binary: true },
-  { name: "energy", text: "energy", colour: "--series-2", show: unit("kJ", 1e6, 1) },
-  { name: "ecc_corrected", text: "ecc_corrected", colour: "--series-3", show: plain },
-  { name: "ecc_uncorrected", text: "ecc_uncorrected", colour: "--series-5", show: plain },
+  { name: "energy", text: "energy", colour: "--series-2", show: joule, grows: true },
+  { name: "ecc_corrected", text: "ecc_corrected", colour: "--series-3", show: plain, grows: true },
+  { name: "ecc_uncorrected", text: "ecc_uncorrected", colour: "--series-5", show: plain, grows: true },
 ];
 
 export const HOST: readonly Metric[] = [

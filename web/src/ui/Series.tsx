@@ -25,6 +25,7 @@ interface Props {
   range: [number, number]; // s
   top?: number | undefined; // least upper end of the axis
   binary?: boolean | undefined; // bytes: steps of the axis are powers of two
+  whole?: string | undefined; // what stands below the plot while the pointer is elsewhere, instead of mean, least and greatest
   onRange?: ((from: number, to: number) => void) | undefined; // s
 }
 
@@ -59,7 +60,7 @@ function joined(plot: uPlot, session: string): () => void {
   return onPoint(show);
 }
 
-export function Series({ label, points, show, showTime, session, colour, range, top, binary, onRange }: Props) {
+export function Series({ label, points, show, showTime, session, colour, range, top, binary, whole, onRange }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const caption = useRef<HTMLParagraphElement>(null);
   const theme = useTheme();
@@ -73,7 +74,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
     const line = token(colour);
     const axis = { font: axisFont(), stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
     const showCaption = (index: number | null | undefined): void => {
-      if (caption.current) caption.current.textContent = captionOf(points, index, [from, to], show, showTime);
+      if (caption.current) caption.current.textContent = (whole !== undefined && (index === null || index === undefined) ? whole : captionOf(points, index, [from, to], show, showTime));
     };
     const options: uPlot.Options = {
       width: host.clientWidth,
@@ -114,7 +115,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       watch.disconnect();
       plot.destroy();
     };
-  }, [points, show, showTime, session, colour, from, to, top, binary, theme, letters]);
+  }, [points, show, showTime, session, colour, from, to, top, binary, whole, theme, letters]);
   return (
     <>
       <div className="plot" ref={box} role="img" aria-label={label} />

@@ -11,6 +11,7 @@ import { href } from "../../router/router";
 import { rangeText } from "../../timeline/view";
 import { Panel, ProblemView } from "../../ui/parts";
 import { Series, type Points } from "../../ui/Series";
+import { grownOf } from "./grown";
 import type { Window } from "./window";
 
 interface PlotProps {
@@ -28,7 +29,11 @@ function pointsOf(answer: AnswerDeviceSeries): Points {
 
 function Plot({ session, metric, window, onRange, onSamples, asked }: PlotProps & { asked: Asked<AnswerDeviceSeries> }) {
   const data = asked.data;
-  const points = useMemo(() => (data ? pointsOf(data) : undefined), [data]);
+  const { grows, show } = metric;
+  const { points, whole } = useMemo(() => {
+    const all = data && pointsOf(data);
+    return all && grows ? grownOf(all, show) : { points: all, whole: undefined };
+  }, [data, grows, show]);
   const range = useMemo<[number, number]>(() => [window.from / 1e9, window.part ? window.to / 1e9 : Math.max(window.to / 1e9, points?.at.at(-1) ?? 0)], [window, points]);
   if (data && onSamples) queueMicrotask(() => onSamples(data.rows));
   if (asked.problem) return <ProblemView problem={asked.problem} again={asked.again} />;
@@ -38,7 +43,7 @@ function Plot({ session, metric, window, onRange, onSamples, asked }: PlotProps 
   return (
     <Panel title={label}>
       <div className="panel-body">
-        <Series label={label} points={points} show={metric.show} showTime={seconds} session={session} colour={metric.colour} top={metric.top} binary={metric.binary} range={range} onRange={onRange} />
+        <Series label={label} points={points} show={metric.show} showTime={seconds} session={session} colour={metric.colour} top={metric.top} binary={metric.binary} whole={whole} range={range} onRange={onRange} />
       </div>
     </Panel>
   );

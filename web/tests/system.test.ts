@@ -1,0 +1,23 @@
+// Counters since the driver was loaded, as a session's own part of them.
+import { describe, expect, it } from "vitest";
+import { DEVICE_MORE } from "../src/format/metrics";
+import { grownOf } from "../src/pages/system/grown";
+
+const energy = DEVICE_MORE.find(({ name }) => name === "energy")!;
+const points = (least: (number | null)[], most = least) => ({ at: least.map((_, at) => at), least, mean: least, most });
+
+describe("a counter since the driver was loaded", () => {
+  it("is shown from the first sample on, with both sums", () => {
+    const { points: own, whole } = grownOf(points([18_000_000_000, null, 18_000_900_000], [18_000_100_000, null, 18_002_400_000]), energy.show);
+    expect([own.least, own.most]).toEqual([[0, null, 900_000], [100_000, null, 2_400_000]]);
+    expect(whole).toBe("2.4 kJ in the time that is shown, 18\u202f002.4 kJ since the driver was loaded");
+  });
+  it("that was reset in between has no sum of its own", () => {
+    const fell = points([500, 700, 10, 20]);
+    expect(grownOf(fell, String)).toEqual({ points: fell, whole: "The driver was loaded again in this time. 20 since then" });
+  });
+  it("of one sample has no sum of its own: unknown is not zero", () => expect(grownOf(points([500]), String)).toEqual({ points: points([500]), whole: "500 since the driver was loaded" }));
+  it("without a sample is unknown", () => expect(grownOf(points([null]), energy.show).whole).toBe(""));
+  it("less than 1 kJ is in J", () => expect([0, 250_000, 999_900].map((mj) => energy.show(mj))).toEqual(["0 J", "250 J", "999.9 J"]));
+  it("energy and memory errors are such counters", () => expect(DEVICE_MORE.filter(({ grows }) => grows).map(({ name }) => name)).toEqual(["energy", "ecc_corrected", "ecc_uncorrected"]));
+});
