@@ -105,6 +105,50 @@ async function paper(page, session) {
   await page.emulateMedia({ media: "screen" });
 }
 
+const lefts = (locator) => locator.evaluateAll((all) => all.map((element) => element.getBoundingClientRect().left));
+const near = (a, b) => Math.abs(a - b) < 1.5;
+
+/** Parts stand where they say something: labels at the ends of bars, notes and tables below their title, whole rows and counts. */
+async function places(page, session) {
+  const open = async (path) => {
+    await page.goto(`${origin}/sessions/${session}/${path}`);
+    await rest(page);
+  };
+  await open("kernels");
+  const row = page.locator(".table tbody tr", { has: page.locator(".meter") }).first();
+  await row.hover();
+  const [track, ground] = await row.evaluate((line) => [getComputedStyle(line.querySelector(".meter")).backgroundColor, getComputedStyle(line).backgroundColor]);
+  check(track !== ground, `kernels: the bar of a row at the pointer has a track of ${track} on ${ground}`);
+  const kernel = await page.locator(".table td.lead a").first().getAttribute("href");
+  await open("kernels?group=template");
+  const counts = await page.locator(".group-name .chip").evaluateAll((all) => all.map((chip) => [chip.getBoundingClientRect().right, chip.closest("td").getBoundingClientRect().right]));
+  check(counts.length > 0 && counts.every(([chip, cell]) => chip <= cell), `kernels: counts of groups end at ${counts}`);
+
+  await page.goto(origin + kernel);
+  await page.locator(".histogram rect").first().waitFor();
+  await page.locator(".launch-start").first().waitFor();
+  const bars = await page.locator(".histogram rect").evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => [left, right]));
+  const labels = await page.locator(".figure figcaption span").evaluateAll((all) => all.map((label) => label.getBoundingClientRect()).map(({ left, right }) => [left, right]));
+  check(near(bars[0][0], labels[0][0]) && Math.abs(bars.at(-1)[1] - labels.at(-1)[1]) < 3, `histogram: bars from ${bars[0][0]} to ${bars.at(-1)[1]}, labels from ${labels[0][0]} to ${labels.at(-1)[1]}`);
+  const starts = await page.locator(".launch-start").allInnerTexts();
+  check(starts.length > 10 && new Set(starts).size === starts.length, `launches: two read the same: ${starts.slice(0, 9).join("; ")}`);
+  check(near((await lefts(page.locator(".launch-start")))[0], (await lefts(page.locator(".launch-start").first().locator("xpath=..")))[0] + 12), "launches: the first column begins at the table's edge");
+
+  await open("flame");
+  const box = await page.locator(".icicle-box").evaluate((element) => [element.clientHeight, innerHeight]);
+  check(box[0] % 21 === 0 && box[0] <= box[1] * 0.72, `flame: a picture of ${box[0]} px, whose rows are 21 px high`);
+  await open("scopes");
+  const texts = await page.locator(".panel > .scroll-x").first().evaluate((table) => {
+    const style = getComputedStyle(table.querySelector("th"));
+    return [table.querySelector("th").getBoundingClientRect().left + parseFloat(style.paddingLeft), table.closest(".panel").querySelector("h2").getBoundingClientRect().left];
+  });
+  check(near(texts[0], texts[1]), `scopes: the table's text begins at ${texts[0]}, its title at ${texts[1]}`);
+  await page.setViewportSize({ width: 700, height: 900 });
+  const notes = await page.locator(".panel-head").evaluateAll((all) => all.flatMap((head) => (head.children.length === 2 ? [[...head.children].map((child) => child.getBoundingClientRect())] : [])).map(([title, note]) => [title.left, title.bottom, note.left, note.top]));
+  check(notes.some(([, bottom, , top]) => top >= bottom) && notes.every(([left, bottom, at, top]) => top < bottom || near(left, at)), `scopes: notes below their titles: ${JSON.stringify(notes)}`);
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
 try {
   const page = await visitor("light");
   const sessions = await begin(page);
@@ -122,6 +166,7 @@ try {
     await t.picture(late, `page-${String(at++).padStart(2, "0")}${path.replace(/[^a-z]+/g, "-").slice(0, 40)}`);
   });
   check(paths.length >= 25, `pages: ${paths.join(" ")}`);
+  for (const id of sessions) await places(page, id);
   await paper(late, sessions.at(-1));
   await paper(page, sessions.at(-1));
 } catch (error) {
