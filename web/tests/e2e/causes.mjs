@@ -107,6 +107,10 @@ async function range(page, session) {
   await table.getByRole("button", { name: "Calls" }).click();
   const calls = (await table.locator("tbody tr").evaluateAll((rows) => rows.map((row) => Number(row.children[3].innerText.replace(/\D/g, ""))))).slice(0, 5);
   check(calls.length > 1 && calls.every((n, at) => at === 0 || n <= calls[at - 1]), `range: sorted by calls: ${calls}`);
+  const facts = (await page.locator(".tl-facts .tl-fact").allInnerTexts()).map((text) => text.replaceAll("\u202f", ""));
+  check(/^Kernels\n\d+ launch(es)?$/.test(facts[0]?.trim() ?? "") && facts.some((text) => /^Host waits\n(\d+ waits?, |none)/.test(text)) && facts.some((text) => /^Copies\n(\d+ (copy|copies), |none)/.test(text)), `range: ${JSON.stringify(facts)}`);
+  const names = (await page.getByRole("button", { name: /^Kernels/ }).innerText()).trim();
+  check(/^Kernels · \d+ names?$/.test(names), `range: a tab says ${names}`);
   await page.getByRole("button", { name: /^Waits/ }).click();
   await inQuery(page, "of");
   await table.locator("tbody tr").first().waitFor();

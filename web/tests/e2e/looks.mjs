@@ -108,6 +108,8 @@ async function paper(page, session) {
 const lefts = (locator) => locator.evaluateAll((all) => all.map((element) => element.getBoundingClientRect().left));
 const near = (a, b) => Math.abs(a - b) < 1.5;
 
+const cut = []; // of each session, whether its flame graph did not fit
+
 /** Parts stand where they say something: labels at the ends of bars, notes and tables below their title, whole rows and counts. */
 async function places(page, session) {
   const open = async (path) => {
@@ -134,9 +136,16 @@ async function places(page, session) {
   check(starts.length > 10 && new Set(starts).size === starts.length, `launches: two read the same: ${starts.slice(0, 9).join("; ")}`);
   check(near((await lefts(page.locator(".launch-start")))[0], (await lefts(page.locator(".launch-start").first().locator("xpath=..")))[0] + 12), "launches: the first column begins at the table's edge");
 
+  await open("steps");
+  const keys = await page.locator(".part-plot .u-series .u-marker").evaluateAll((all) => all.map((key) => [key.getBoundingClientRect().height, getComputedStyle(key).borderRadius]));
+  if (keys.length > 0) check(keys[0][0] <= 3 && keys[1][0] > 8 && keys[2][1] === "50%", `steps: a line, an area and a dot in the legend: ${JSON.stringify(keys)}`);
+
+  await page.setViewportSize({ width: 1280, height: 200 }); // too low for the whole tree
   await open("flame");
-  const box = await page.locator(".icicle-box").evaluate((element) => [element.clientHeight, innerHeight]);
+  const box = await page.locator(".icicle-box").evaluate((element) => [element.clientHeight, innerHeight, element.scrollHeight]);
   check(box[0] % 21 === 0 && box[0] <= box[1] * 0.72, `flame: a picture of ${box[0]} px, whose rows are 21 px high`);
+  cut.push(box[2] > box[0]);
+  await page.setViewportSize({ width: 1280, height: 800 });
   await open("scopes");
   const texts = await page.locator(".panel > .scroll-x").first().evaluate((table) => {
     const style = getComputedStyle(table.querySelector("th"));
@@ -167,6 +176,7 @@ try {
   });
   check(paths.length >= 25, `pages: ${paths.join(" ")}`);
   for (const id of sessions) await places(page, id);
+  check(cut.includes(true), "flame: no picture was too high for the screen");
   await paper(late, sessions.at(-1));
   await paper(page, sessions.at(-1));
 } catch (error) {

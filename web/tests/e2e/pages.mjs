@@ -128,6 +128,14 @@ try {
     if (tab === "system") await page.locator(".uplot canvas").first().waitFor();
     await picture(page, tab);
   }
+  const row = async (name) => (await page.locator("tr", { has: page.getByRole("rowheader", { name, exact: true }) }).locator("td").innerText()).replaceAll("\u202f", "");
+  const mine = await page.evaluate(async (id) => (await (await fetch(`/api/v1/sessions/${id}`)).json()), session);
+  check((await row("Written by")) === `GPUFlight ${mine.client}` && (await row("Size in the store")).endsWith(`iB (${mine.bytes} bytes)`), `export: written by ${await row("Written by")}, ${await row("Size in the store")}`);
+  check((await row("Received")).includes(mine.received), `export: received ${await row("Received")}`);
+  await page.goto(`${server.origin}/sessions/${session}/memory`);
+  const asked = (await page.evaluate(async (id) => (await (await fetch(`/api/v1/sessions/${id}/ledger`)).json()), session)).capabilities.find(({ feature }) => feature === "memory");
+  check(asked.status === "not_requested", `memory: ${asked.status}`);
+  await see("Allocations were not asked for. gpufl trace --option enable_memory_tracking=true records them.");
 
   await flameViews({ page, session, origin: server.origin, see, picture, check });
   await timelineViews({ page, session, origin: server.origin, see, picture, check });
