@@ -1,7 +1,7 @@
 // The server's sums by day: bars without gaps, and parts by application or host.
 import { describe, expect, it } from "vitest";
 import type { RowRollupDay, RowRollupSum } from "../src/api/schema";
-import { daysOf, meanOf, partsOf, totalOf } from "../src/pages/sums/sums";
+import { callsOf, daysOf, hasShare, meanOf, othersLast, partsOf, totalOf } from "../src/pages/sums/sums";
 
 const row = (name: string, day: number, total: number): RowRollupDay => ({ name, day, sessions: 2, calls: 10, total });
 
@@ -17,7 +17,18 @@ describe("sums by day", () => {
       { name: "a", days: 2, total: 6, calls: 20, sessions: 4 },
     ]);
   });
+  it("the row of all others is the last one, whatever its time", () => {
+    const rows = ["", "a", "b"].map((name) => ({ name })) as RowRollupSum[];
+    expect(othersLast(rows).map((one) => one.name)).toEqual(["a", "b", ""]);
+  });
+  it("only rows that do not contain each other have a share", () => {
+    expect((["kernel", "scope", "line"] as const).map(hasShare)).toEqual([true, false, true]);
+  });
   it("what is unknown is no 0", () => {
+    expect(callsOf({ total: 24e6, calls: 0 }, "line")).toBeNull();
+    expect(callsOf({ total: 24e6, calls: 3 }, "line")).toBe(3);
+    expect(callsOf({ total: 0, calls: 0 }, "line")).toBe(0);
+    expect(callsOf({ total: 24e6, calls: 0 }, "kernel")).toBe(0);
     expect(meanOf({ total: 10, calls: 0 })).toBeNull();
     expect(meanOf({ total: null, calls: 3 })).toBeNull();
     expect(meanOf({ total: 10, calls: 4 })).toBe(2.5);

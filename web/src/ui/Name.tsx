@@ -8,9 +8,12 @@ import { Room } from "./room";
 
 /** A line may be broken after a separator of a name, so that no word of the name is alone on a
  * line. */
-const broken = (text: string) => text.split(/(?<=[_:<,\u2026])(?=[A-Za-z0-9])/).flatMap((part, at) => (at ? [<wbr key={at} />, part] : [part]));
+const broken = (text: string) => text.split(/(?<=[_:<,|/\u2026])(?=[A-Za-z0-9])/).flatMap((part, at) => (at ? [<wbr key={at} />, part] : [part]));
 
 const Pieces = ({ pieces }: { pieces: readonly Piece[] }) => pieces.map(({ text, hit }, at) => (hit ? <mark key={at}>{broken(text)}</mark> : <Fragment key={at}>{broken(text)}</Fragment>));
+
+/** A path or a command as it is, broken after its separators. */
+export const Broken = ({ text }: { text: string }) => <>{broken(text)}</>;
 
 interface NameProps {
   short: string;

@@ -41,7 +41,8 @@ async function same(page, days, label, what) {
   const { rows } = await ask(page, `rollups?kind=kernel&${days}`);
   const shown = await table(page, label);
   check(rows.length > 2 && shown.length === rows.length, `${what}: ${shown.length} rows, the server has ${rows.length}`);
-  rows.forEach((row, at) => {
+  const ordered = [...rows.filter((row) => row.name), ...rows.filter((row) => !row.name)];
+  ordered.forEach((row, at) => {
     check(shown[at]?.[0] === (row.short_name || "All others of these sessions") && numbers(shown[at][5]) === row.sessions, `${what}: row ${at}: ${shown[at]}, not ${JSON.stringify(row)}`);
   });
   check(new Set(shown.map((cells) => cells[0])).size === shown.length, `${what}: two rows read alike`);
@@ -106,7 +107,10 @@ try {
   release();
   await page.locator('[role=region][aria-label="Scopes"] tbody tr').first().waitFor();
   await page.unroute(/rollups\?kind=scope/);
-  check((await table(page, "Scopes")).some((cells) => cells[0].includes("|")), "sums: scopes are paths");
+  const scopes = await table(page, "Scopes");
+  check(scopes.some((cells) => cells[0].includes("|")), "sums: scopes are paths");
+  const heads = await page.locator('[role=region][aria-label="Scopes"] th').allInnerTexts();
+  check(heads.length > 2 && !heads.some((head) => head.includes("Share")), `sums: a scope contains others and has no share: ${heads}`);
 
   // Sessions are deleted, and their sums stay.
   for (const { id } of sessions) await page.evaluate(async (id) => {

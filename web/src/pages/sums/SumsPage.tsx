@@ -4,17 +4,19 @@ import { useEffect, useMemo } from "react";
 import type { RowRollupSum } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { count, duration, exact, percent, UNKNOWN } from "../../format/format";
+import { shortPaths } from "../../format/paths";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { sums as text } from "../../text/sums";
 import { Choices } from "../../ui/forms";
 import { countColumn, Listing, type Column } from "../../ui/Listing";
+import { Name } from "../../ui/Name";
 import { Empty, Meter, Panel, ProblemView, Select, Skeleton } from "../../ui/parts";
 import { dayOf, dayText, rangeOf, type Range } from "../fleet/days";
 import { RangeBar } from "../fleet/DayBars";
 import "../fleet/fleet.css";
-import { daysOf, KINDS, meanOf, partsOf, SPLITS, totalOf, type DaySum, type Kind, type Part, type Split } from "./sums";
+import { callsOf, daysOf, hasShare, KINDS, meanOf, othersLast, partsOf, SPLITS, totalOf, type DaySum, type Kind, type Part, type Split } from "./sums";
 
 const SHOWN = 100;
 const NAMES = 200; // applications and hosts to choose from
@@ -30,43 +32,54 @@ interface Asked {
 
 const titleOf = (row: RowRollupSum, kind: Kind): string => (row.name ? (kind === "scope" ? row.name : row.short_name) : text.others);
 
-function useColumns({ kind }: Asked, total: number, open: (name: string) => string): Column<RowRollupSum>[] {
+function shareColumn(total: number): Column<RowRollupSum> {
+  const part = (row: RowRollupSum): number | null => (total > 0 && row.total !== null ? row.total / total : null);
+  return {
+    label: text.columns.share,
+    right: true,
+    show: (row) => (
+      <>
+        <span className="days-part">
+          <Meter part={part(row)} />
+        </span>
+        <span className="number">{percent(part(row))}</span>
+      </>
+    ),
+  };
+}
+
+const callsColumn = <T extends { total: number | null; calls: number | null }>(kind: Kind): Column<T> => ({
+  ...countColumn<T>(text.calls[kind]!, (row) => callsOf(row, kind)),
+  title: (row) => (callsOf(row, kind) === null && row.calls !== null ? text.noSamples : exact(row.calls)),
+});
+
+function columnsOf(kind: Kind, rows: readonly RowRollupSum[], open: (name: string) => string): Column<RowRollupSum>[] {
   const head = text.columns;
+  const paths = shortPaths(kind === "scope" ? rows.map(({ name }) => name) : []);
   return [
     {
       label: head.name,
       className: "wrap",
-      title: (row) => (row.name ? row.plain : text.othersText),
+      title: (row) => (row.name ? undefined : text.othersText),
       show: (row) =>
         row.name ? (
           <Link className={kind === "scope" ? undefined : "mono small"} href={open(row.name)}>
-            {titleOf(row, kind)}
+            <Name short={paths.get(row.name) ?? titleOf(row, kind)} full={row.plain || row.name} />
           </Link>
         ) : (
           <span className="quiet">{text.others}</span>
         ),
     },
     { label: text.totals[kind]!, right: true, title: (row) => exact(row.total, "ns"), show: (row) => duration(row.total) },
-    {
-      label: head.share,
-      right: true,
-      show: (row) => (
-        <>
-          <span className="days-part">
-            <Meter part={total > 0 ? (row.total ?? 0) / total : 0} />
-          </span>
-          <span className="number">{percent(total > 0 ? (row.total ?? 0) / total : null)}</span>
-        </>
-      ),
-    },
-    countColumn(text.calls[kind]!, (row) => row.calls),
+    ...(hasShare(kind) ? [shareColumn(totalOf(rows))] : []),
+    callsColumn(kind),
     ...(kind === "line" ? [] : [{ label: head.mean, right: true, title: (row) => exact(meanOf(row), "ns"), show: (row) => duration(meanOf(row)) } satisfies Column<RowRollupSum>]),
     countColumn(head.sessions, (row) => row.sessions),
   ];
 }
 
 /** One bar a day; the table of parts, or the bars' titles, have the numbers. */
-function Bars({ days, label }: { days: DaySum[]; label: string }) {
+function Bars({ days, kind, label }: { days: DaySum[]; kind: Kind; label: string }) {
   const top = Math.max(...days.map((day) => day.total), 1);
   const wide = 1000 / Math.max(1, days.length);
   return (
@@ -82,7 +95,7 @@ function Bars({ days, label }: { days: DaySum[]; label: string }) {
             <g key={day.day}>
               <rect className="days-wall" x={index * wide + wide * 0.1} width={wide * 0.8} y={140 - height} height={height} />
               <rect className="days-hit" x={index * wide} width={wide} height="140">
-                <title>{text.day(dayText(day.day), duration(day.total), count(day.calls), count(day.sessions))}</title>
+                <title>{text.day(dayText(day.day), duration(day.total), `${count(callsOf(day, kind))} ${text.units[kind]}`, count(day.sessions))}</title>
               </rect>
             </g>
           );
@@ -100,7 +113,7 @@ function Parts({ parts, split, kind }: { parts: Part[]; split: Split; kind: Kind
   const columns: Column<Part>[] = [
     { label: text.splitColumns.name[split]!, className: "wrap", show: (part) => part.name || UNKNOWN },
     { label: text.totals[kind]!, right: true, title: (part) => exact(part.total, "ns"), show: (part) => duration(part.total) },
-    countColumn(text.calls[kind]!, (part) => part.calls),
+    callsColumn(kind),
     countColumn(text.columns.sessions, (part) => part.sessions),
     countColumn(text.splitColumns.days, (part) => part.days),
   ];
@@ -130,7 +143,7 @@ function Days({ asked, name, title, onClose }: { asked: Asked; name: string; tit
     >
       <div className="panel-body stack">
         {problem && <ProblemView problem={problem} again={() => (one.again(), each.again())} />}
-        {one.data ? <Bars days={days} label={text.daysLabel(title, count(days.filter((day) => day.sessions > 0).length))} /> : !problem && <div className="skeleton days" />}
+        {one.data ? <Bars days={days} kind={kind} label={text.daysLabel(title, count(days.filter((day) => day.sessions > 0).length))} /> : !problem && <div className="skeleton days" />}
         <Choices label={text.split} value={split} options={SPLITS.map((value) => ({ value, label: text.splits[value]! }))} onChange={(value) => setSplit(value)} />
         {each.data?.next && <p className="quiet small">{text.cut(count(ROWS))}</p>}
       </div>
@@ -163,7 +176,8 @@ export function SumsPage() {
   const asked: Asked = { kind, range, app: value("app"), host: value("host") };
   const rows = useApi("rollups", { kind, from: range.from, to: range.to, limit: SHOWN, ...(asked.app ? { app: asked.app } : {}), ...(asked.host ? { host: asked.host } : {}) });
   const to = (values: Record<string, string>) => withQuery(location.pathname, query, values);
-  const columns = useColumns(asked, totalOf(rows.data?.rows ?? []), (name) => to({ name }));
+  const listed = useMemo(() => othersLast(rows.data?.rows ?? []), [rows.data]);
+  const columns = columnsOf(kind, listed, (name) => to({ name }));
   const name = value("name");
   const open = rows.data?.rows.find((row) => row.name === name);
   useEffect(() => {
@@ -186,9 +200,9 @@ export function SumsPage() {
       {rows.problem && !rows.data && <ProblemView problem={rows.problem} again={rows.again} />}
       {!rows.data && !rows.problem && <Skeleton rows={8} />}
       {rows.data?.rows.length === 0 && <Empty title={text.none} text={text.noneText} />}
-      {rows.data && rows.data.rows.length > 0 && (
-        <Panel title={text.kinds[kind]!} aside={rows.data.next ? text.more(count(SHOWN)) : undefined}>
-          <Listing label={text.kinds[kind]!} columns={columns} rows={rows.data.rows} keyOf={(row) => row.name} />
+      {rows.data && listed.length > 0 && (
+        <Panel title={text.kinds[kind]!} aside={[hasShare(kind) ? "" : text.nested, rows.data.next ? text.more(count(SHOWN)) : ""].filter(Boolean).join(" ") || undefined}>
+          <Listing label={text.kinds[kind]!} columns={columns} rows={listed} keyOf={(row) => row.name} />
         </Panel>
       )}
     </div>

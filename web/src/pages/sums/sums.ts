@@ -49,6 +49,17 @@ export function partsOf(rows: readonly RowRollupDay[]): Part[] {
   return [...parts.values()].sort((a, b) => b.total - a.total || (a.name < b.name ? -1 : 1));
 }
 
+/** Samples of a line are counted only where its stacks were sampled. The time of a line without samples comes from the stacks
+ * of waits, so that the number of samples is unknown, not 0. */
+export const callsOf = ({ total, calls }: { total: number | null; calls: number | null }, kind: Kind): number | null => (kind === "line" && !calls && (total ?? 0) > 0 ? null : calls);
+
+/** Rows with a name in the server's order, then the row of all others, which is no single thing. */
+export const othersLast = (rows: readonly RowRollupSum[]): RowRollupSum[] => [...rows.filter((row) => row.name), ...rows.filter((row) => !row.name)];
+
+/** Kernels and lines have their time to themselves. The time of a scope includes its inner scopes, so that a sum of all rows
+ * counts times twice, and a share of that sum means nothing. */
+export const hasShare = (kind: Kind): boolean => kind !== "scope";
+
 export const totalOf = (rows: readonly RowRollupSum[]): number => rows.reduce((sum, row) => sum + (row.total ?? 0), 0);
 
 /** Mean time of a call; null: no calls. */
