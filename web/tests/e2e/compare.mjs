@@ -56,6 +56,9 @@ async function answer(page) {
   check(lines.every((line) => !/(^|[\s(])-\d/.test(line)), `answer: a hyphen for a minus: ${lines.join(" | ")}`);
   check(/^B: \d+\.\d % less kernel time \(/.test(lines[0]), `answer: begins with ${lines[0]}`);
   check(lines.some((line) => line.includes("gemm") && line.includes("shorter a call")), `answer: names the kernel: ${lines.join(" | ")}`);
+  check(lines.some((line) => line.startsWith("The applications differ: A is cmp-a, B is cmp-b.")), `answer: other applications: ${lines.join(" | ")}`);
+  const busy = plain(await page.getByRole("row", { name: /^GPU busy/ }).innerText());
+  check(/%\s+\S+ %\s+[+−]\d+\.\d points$/.test(busy), `answer: a difference of shares: ${busy}`);
   const above = await page.evaluate(() => document.querySelector(".compare-answer").getBoundingClientRect().bottom < document.querySelector(".side-runs").getBoundingClientRect().top);
   check((await page.getByRole("columnheader", { name: "After (B)" }).count()) === 2, "answer: columns of both tables say whose they are");
   check(above, "answer: stands above the choice of sessions");

@@ -11,13 +11,13 @@ import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { compare as text } from "../../text/compare";
 import { en } from "../../text/en";
 import { Choices } from "../../ui/forms";
-import { Name } from "../../ui/Name";
+import { Broken, Name } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { pathOf } from "../flame/tree";
 import "./compare.css";
 import { Difference } from "./Difference";
-import { differencesOf, idsOf, kernelsOf, runsOf, scopesOf, sentencesOf, totalsOf, VERDICTS, type Line, type Run, type Total } from "./model";
+import { allOf, differencesOf, idsOf, isShare, kernelsOf, otherApps, points, runsOf, scopesOf, sentencesOf, totalsOf, VERDICTS, type Line, type Run, type Total } from "./model";
 
 const TONES: Record<string, string> = { slower: "chip chip-warn", faster: "chip chip-good" };
 const FOUND = 6;
@@ -138,13 +138,16 @@ const columnsFor = (kind: Kind, a: string, b: string): ColumnDef<Line>[] => [
   { id: "q", accessorFn: (l) => -(l.q ?? 2), header: c.certainty, meta: { width: "140px", right: true }, cell: ({ row: { original: l } }) => <span title={l.test ? text.tests[l.test] : undefined}>{l.q === null ? UNKNOWN : l.q < 0.001 ? "< 0.001" : l.q.toFixed(3)}</span> },
 ];
 
-function Lines({ title, lines, name, a, b }: { title: string; lines: Line[]; name: Kind; a: string; b: string }) {
+/** all: how many rows the server knows; its answer has those that differ most. */
+function Lines({ what, lines, all, name, a, b }: { what: string; lines: Line[]; all: unknown; name: Kind; a: string; b: string }) {
+  const cut = allOf(lines.length, all);
+  const title = cut ? text.listed(what, count(lines.length), count(cut.all), cut.more) : text.number(what, count(lines.length));
   const columns = useMemo(() => columnsFor(name, a, b), [name, a, b]);
   const { query } = usePlace();
   const [show, setShow] = useQuery(`${name}-show`);
   const sorting: SortingState = [{ id: query.get(`${name}-sort`) ?? "difference", desc: query.get(`${name}-up`) !== "1" }];
   const there = VERDICTS.filter((verdict) => lines.some((line) => line.verdict === verdict));
-  const options = [{ value: "", label: `${text.all} ${lines.length}` }, ...there.map((verdict) => ({ value: verdict as string, label: `${text.verdicts[verdict]} ${lines.filter((l) => l.verdict === verdict).length}` }))];
+  const options = [{ value: "", label: `${cut ? text.allShown : text.all} ${lines.length}` }, ...there.map((verdict) => ({ value: verdict as string, label: `${text.verdicts[verdict]} ${lines.filter((l) => l.verdict === verdict).length}` }))];
   const mine = useMemo(() => (show ? lines.filter((line) => line.verdict === show) : lines), [lines, show]);
   return (
     <section className="stack">
@@ -162,16 +165,23 @@ function Lines({ title, lines, name, a, b }: { title: string; lines: Line[]; nam
   );
 }
 
-const shownTotal = (value: number | null, { what, unit }: Total): string => (unit === "ns" ? duration(value) : what === "busy_share" ? percent(value) : count(value));
+const shownTotal = (value: number | null, total: Total): string => (total.unit === "ns" ? duration(value) : isShare(total) ? percent(value) : count(value));
+const shownChange = (total: Total): string => {
+  const difference = points(total.a, total.b);
+  return isShare(total) ? difference && text.points(difference) : change(total.ratio);
+};
+const intervalOf = (total: Total): string | undefined =>
+  [isShare(total) && total.ratio !== null ? text.relative(change(total.ratio)) : "", total.low !== null ? text.interval(change(total.low), change(total.high)) : ""].filter(Boolean).join("; ") || undefined;
 
 /** The result of the comparison, in the server's words. */
-function Short({ sentences, once }: { sentences: string[]; once: boolean }) {
+function Short({ sentences, apps, once }: { sentences: string[]; apps: { a: string; b: string } | null; once: boolean }) {
   return (
     <Panel title={text.answer}>
       <div className="panel-body stack compare-answer">
         {sentences.map((line) => (
           <p key={line}>{sentence(line)}</p>
         ))}
+        {apps && <p>{text.otherApps(apps.a, apps.b)}</p>}
         {once && <p className="quiet small">{text.once}</p>}
       </div>
     </Panel>
@@ -200,8 +210,8 @@ function Answer({ a, b }: { a: string[]; b: string[] }) {
                   <td className="right" title={exact(row.b, row.unit)}>
                     {shownTotal(row.b, row)}
                   </td>
-                  <td className="right" title={row.low !== null ? text.interval(change(row.low), change(row.high)) : undefined}>
-                    <strong>{change(row.ratio)}</strong>
+                  <td className="right" title={intervalOf(row)}>
+                    <strong>{shownChange(row)}</strong>
                   </td>
                 </tr>
               ))}
@@ -219,8 +229,11 @@ function Answer({ a, b }: { a: string[]; b: string[] }) {
                   {differences.map((row) => (
                     <tr key={row.what}>
                       <th scope="row">{row.what.replaceAll("_", " ")}</th>
-                      <td className="wrap mono small">{row.a.join(", ") || UNKNOWN}</td>
-                      <td className="wrap mono small">{row.b.join(", ") || UNKNOWN}</td>
+                      {[row.a, row.b].map((values, side) => (
+                        <td key={side} className="wrap mono small">
+                          <Broken text={values.join(", ") || UNKNOWN} />
+                        </td>
+                      ))}
                     </tr>
                   ))}
                 </tbody>
@@ -231,8 +244,8 @@ function Answer({ a, b }: { a: string[]; b: string[] }) {
         </Panel>
       </div>
       <Difference a={a} b={b} />
-      <Lines name="k" a={a[0]!} b={b[0]!} title={text.kernels(count(asked.data.kernel_count))} lines={lines.kernels} />
-      {lines.scopes.length > 0 && <Lines name="s" a={a[0]!} b={b[0]!} title={text.scopes(count(asked.data.scope_count))} lines={lines.scopes} />}
+      <Lines name="k" a={a[0]!} b={b[0]!} what={text.kernels} all={asked.data.kernel_count} lines={lines.kernels} />
+      {lines.scopes.length > 0 && <Lines name="s" a={a[0]!} b={b[0]!} what={text.scopes} all={asked.data.scope_count} lines={lines.scopes} />}
     </>
   );
 }
@@ -257,7 +270,7 @@ export function ComparePage() {
           </button>
         )}
       </div>
-      {asked.data && <Short sentences={sentencesOf(asked.data)} once={a.length === 1 && b.length === 1} />}
+      {asked.data && <Short sentences={sentencesOf(asked.data)} apps={otherApps(asked.data)} once={a.length === 1 && b.length === 1} />}
       <div className="ways">
         <SidePicker side="a" ids={a} runs={runsOf(asked.data?.a ?? [])} onChange={(ids) => set({ a: ids.join(",") })} />
         <SidePicker side="b" ids={b} runs={runsOf(asked.data?.b ?? [])} onChange={(ids) => set({ b: ids.join(",") })} />

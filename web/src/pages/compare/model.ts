@@ -85,6 +85,30 @@ export function scopesOf(c: Comparison): Line[] {
 }
 export const runsOf = (rows: readonly Raw[]): Run[] => rows.map((row) => ({ session: word(row.session), app: word(row.app), host: word(row.host), started: word(row.started) || null, duration: number(row.duration_ns) }));
 export const totalsOf = (c: Comparison): Total[] => c.totals.map((row) => ({ what: word(row.what), unit: word(row.unit), a: number(row.a), b: number(row.b), ratio: number(row.ratio), low: number(row.ratio_low), high: number(row.ratio_high) }));
+/** Shares are compared by their difference in percentage points: from 9.8 % to 8.6 % are −1.2 points, and "−12 %" would read
+ * as the difference. */
+export const isShare = ({ what }: Total): boolean => what.endsWith("_share");
+export function points(a: number | null, b: number | null): string {
+  if (a === null || b === null) return "";
+  const size = Math.abs((b - a) * 100).toFixed(1);
+  return `${Number(size) === 0 ? "" : b > a ? "+" : "−"}${size}`;
+}
+
+/** A digest has so many kernels and scopes of a session (docs/compare.md): a number of rows from here on may be the limit. */
+export const DIGEST_ITEMS = 4096;
+
+/** The number of all rows, if the rows of the answer are fewer. */
+export function allOf(shown: number, all: unknown): { all: number; more: boolean } | null {
+  const known = number(all);
+  return known === null || known <= shown ? null : { all: known, more: known >= DIGEST_ITEMS };
+}
+
+/** The applications of both sides, if they differ. */
+export function otherApps(c: Comparison): { a: string; b: string } | null {
+  const [a, b] = [c.a, c.b].map((rows) => [...new Set(runsOf(rows).map(({ app }) => app).filter(Boolean))].sort().join(", "));
+  return a && b && a !== b ? { a, b } : null;
+}
+
 export const differencesOf = (c: Comparison): Difference[] => c.differences.map((row) => ({ what: word(row.what), a: words(row.a), b: words(row.b), measured: row.measured === true }));
 
 /** Ids of a side as the address lists them: at most 64, each once. */

@@ -1,0 +1,34 @@
+// The comparison as the page shows it: shares by points, how many rows there are, and other applications.
+import { describe, expect, it } from "vitest";
+import type { Comparison } from "../src/api/schema";
+import { allOf, DIGEST_ITEMS, isShare, otherApps, points, type Total } from "../src/pages/compare/model";
+
+const total = (what: string): Total => ({ what, unit: "", a: 0.098, b: 0.086, ratio: 0.88, low: null, high: null });
+const sides = (a: string[], b: string[]): Comparison => ({ a: a.map((app) => ({ app })), b: b.map((app) => ({ app })) }) as unknown as Comparison;
+
+describe("runs as a whole", () => {
+  it("shares differ by points, other numbers by a ratio", () => {
+    expect(["busy_share", "duration", "kernels"].map((what) => isShare(total(what)))).toEqual([true, false, false]);
+    expect(points(0.098, 0.086)).toBe("−1.2");
+    expect(points(0.5, 0.75)).toBe("+25.0");
+    expect(points(0.5, 0.5001)).toBe("0.0");
+    expect(points(null, 0.5)).toBe("");
+  });
+});
+
+describe("rows of a comparison", () => {
+  it("say how many there are if not all are listed, and that a limit is one", () => {
+    expect(allOf(93, 93)).toBeNull();
+    expect(allOf(200, 3000)).toEqual({ all: 3000, more: false });
+    expect(allOf(200, DIGEST_ITEMS)).toEqual({ all: 4096, more: true });
+    expect(allOf(200, null)).toBeNull();
+  });
+});
+
+describe("both sides", () => {
+  it("name their applications if they differ", () => {
+    expect(otherApps(sides(["jax"], ["train", "train"]))).toEqual({ a: "jax", b: "train" });
+    expect(otherApps(sides(["a", "b"], ["b", "a"]))).toBeNull();
+    expect(otherApps(sides([""], ["a"]))).toBeNull();
+  });
+});
