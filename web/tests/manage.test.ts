@@ -197,6 +197,11 @@ describe("the fleet", () => {
     const uuids = ["GPU-aaaaaaaa-1111", "GPU-aaaaaaaa-1222", "GPU-bbbbbbbb-2222", "GPU-cccccccc", "GPU-cccccccc-3", "x"];
     expect(uuids.map(shortUuids(uuids.map((uuid) => ({ uuid }))))).toEqual(["GPU-aaaaaaaa-11", "GPU-aaaaaaaa-12", "GPU-bbbbbbbb", "GPU-cccccccc", "GPU-cccccccc-", "x"]);
   });
+  it("UUIDs with a long common beginning are shown with their end", () => {
+    const uuids = ["GPU-51300000-0000-4000-8000-000000000000", "GPU-51300000-0000-4000-8000-000000000001", "GPU-51300000-0000-4000-8000-000000010001", "GPU-0eb04e32-1b9a-aaaa-bbbb-cccccccccccc"];
+    const short = uuids.map(shortUuids(uuids.map((uuid) => ({ uuid }))));
+    expect(short).toEqual(["GPU-51300000…0000", "GPU-51300000…00001", "GPU-51300000…10001", "GPU-0eb04e32"]);
+  });
   it("ranges of days: the address's where they make sense", () => {
     expect(rangeOf("1970-01-03", "1970-01-05", 100)).toEqual({ from: 2, to: 5 });
     for (const [from, to] of [["x", "y"], ["1970-03-01", "1970-02-01"], ["", ""]] as const) expect(rangeOf(from, to, 100, 7).to - rangeOf(from, to, 100, 7).from).toBe(7);

@@ -17,6 +17,11 @@ describe("tracks of a table", () => {
   it("leave less free for large letters, with which the button does not grow", () => {
     expect(tracksOf(COLUMNS, 654, 14 / 1.4375).least).toBe(`${(672 + 68) / 16}rem`); // 654 - 9.7 - 576 = 68 px
   });
+  it("widen the column that grows in place of the leading one, if it is in view", () => {
+    const at = (grows: number) => tracksOf(COLUMNS.map((column, n) => ({ ...column, grows: n === grows })), 654).tracks;
+    expect(at(3)).toBe("3rem minmax(13rem, 2fr) 10rem 14rem 6rem");
+    expect(at(4)).toBe("3rem minmax(17rem, 2fr) 10rem 10rem 6rem");
+  });
   it("stay where fewer than three columns are in view", () => {
     expect(tracksOf(COLUMNS, 390).least).toBe("42rem");
   });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { AnswerKernelHistory, History, RowUsageSum } from "../src/api/schema";
 import { sumOf } from "../src/pages/fleet/days";
-import { aroundStep, candidatesOf, dayPicture, daysOf, machinesOf, nearest, pictureOf, scaleOf, sessionsOf, shapesOf, stepsOf } from "../src/pages/trends/trends";
+import { aroundStep, candidatesOf, dayPicture, daysOf, machinesOf, nearest, pictureOf, scaleOf, sessionsOf, shapesOf, STEP_LEAST, stepsOf } from "../src/pages/trends/trends";
 
 const DAY = 86_400_000_000_000n;
 const row = (at: number, mean: number, level: number, outlier = false) => ({ session: `s${at}`, started: String(BigInt(at * at) * DAY), app: "a", host: "h", gpu: "g", calls: 1, total_ns: mean, mean_ns: mean, p50_ns: null, p99_ns: null, share: 0.5, level_ns: level, ratio: mean / level, outlier });
@@ -52,6 +52,11 @@ describe("a history", () => {
     const size = { width: 1000, height: 300 };
     expect(nearest(picture.dots, y, { x: 260, y: y(180) * 300 }, size)?.at).toBe(1);
     expect(nearest(picture.dots, y, { x: 400, y: y(180) * 300 }, size)).toBeNull();
+  });
+  it("fewer sessions than a step takes cannot have p ≤ 0.01", () => {
+    const least = (n: number) => 2 * Math.exp((-6 * (Math.floor(n / 2) * Math.ceil(n / 2)) ** 2) / (n ** 3 + n ** 2)); // all of one side above all of the other
+    expect(least(STEP_LEAST)).toBeLessThanOrEqual(0.01);
+    expect(least(STEP_LEAST - 1)).toBeGreaterThan(0.01);
   });
   it("both sides of a step, for comparing", () => {
     expect(aroundStep(sessions, steps[0]!)).toEqual({ a: ["s0", "s1", "s2"], b: ["s3", "s4"] });

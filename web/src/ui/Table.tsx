@@ -18,6 +18,7 @@ declare module "@tanstack/react-table" {
     width: string; // a grid track
     right?: boolean;
     lead?: boolean;
+    grows?: boolean; // takes the spare width in place of the column that leads, which may be a date
     stays?: boolean; // stays in view when the table is scrolled sideways: the first column
     label?: string;
   }
@@ -201,7 +202,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
     stopped.current = keys.body.current?.querySelector(`[aria-rowindex="${here + 2}"]`) ?? null;
     tabTo(stopped.current, 0);
   });
-  const { tracks, least } = useMemo(() => tracksOf(columns.map((c) => ({ track: c.meta?.width ?? "1fr", lead: c.meta?.lead })), width / scale(), MORE / scale()), [columns, width]);
+  const { tracks, least } = useMemo(() => tracksOf(columns.map((c) => ({ track: c.meta?.width ?? "1fr", lead: c.meta?.lead, grows: c.meta?.grows })), width / scale(), MORE / scale()), [columns, width]);
   const more = useMore(box, columns);
   const room = useRoom(box, columns);
   const style = useMemo(() => ({ gridTemplateColumns: tracks, minWidth: least }), [tracks, least]);
@@ -265,17 +266,18 @@ const scale = (): number => (parseFloat(getComputedStyle(document.documentElemen
 const FEWEST = 3; // columns in view: a phone has no room for a wider one
 const MORE = 14; // px at the right edge: half of .table-more, whose other half lies over the edge of the last column in view
 
-/** The tracks of the columns, and the least width of a row. If the columns are wider than the table, the one that leads is
+/** The tracks of the columns, and the least width of a row. If the columns are wider than the table, the one that grows or leads is
  * widened until the last one in view is there as a whole, left of .table-more; the others are reached by scrolling. Widths are
  * those of letters of the usual size, also that of .table-more, which does not grow with the letters. */
-export function tracksOf(columns: readonly { track: string; lead?: boolean | undefined }[], width: number, more = MORE): { tracks: string; least: string } {
+export function tracksOf(columns: readonly { track: string; lead?: boolean | undefined; grows?: boolean | undefined }[], width: number, more = MORE): { tracks: string; least: string } {
   const leasts = columns.map(({ track }) => leastOf(track));
   const sum = leasts.reduce((all, one) => all + one, 0);
   let shown = 0;
   let count = 0;
   while (count < leasts.length && shown + leasts[count]! <= width - more) shown += leasts[count++]!;
   const spare = sum > width && count >= FEWEST ? Math.floor(width - more - shown) : 0;
-  const lead = Math.max(0, columns.findIndex((column) => column.lead));
+  const growing = columns.findIndex((column, at) => column.grows && at < count);
+  const lead = growing >= 0 ? growing : Math.max(0, columns.findIndex((column) => column.lead));
   const tracks = columns.map(({ track }, at) => grown(at === lead && spare > 0 ? track.replace(/(\d+)px/, (_, px: string) => `${Number(px) + spare}px`) : track));
   return { tracks: tracks.join(" "), least: grown(`${sum + spare}px`) };
 }

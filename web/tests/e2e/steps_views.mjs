@@ -130,6 +130,12 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   check(Number((await page.locator(".stat").filter({ hasText: /^Outlying/ }).locator("dd").innerText()).trim()) >= 1, "trends: the slow run stands out");
   await picture(page, "trends");
 
+  // GPUs are shown by their model as well; the width that is left goes to texts, not to the date.
+  const rows = page.getByRole("region", { name: "Sessions", exact: true });
+  check(/\S+ · GPU-night-[ab]/.test(await rows.locator("tbody tr").first().innerText()), `trends: model and UUID of a GPU: ${await rows.locator("tbody tr").first().innerText()}`);
+  const wide = await rows.locator("thead th").evaluateAll((heads) => heads.map((head) => head.getBoundingClientRect().width));
+  check(wide[0] < 170 && wide[3] >= wide[0], `trends: widths of the columns: ${wide}`);
+
   // Dots have tips, and lead to their session.
   const box = await page.locator(".trend-box").boundingBox();
   await page.mouse.move(box.x + box.width - 1, box.y + box.height * 0.45);
@@ -157,6 +163,14 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   await page.goto(`${server.origin}/sessions/views-night-20/raw`);
   await page.getByRole("link", { name: "Trends of this" }).click();
   await see(page, "A run now takes");
+  // One session has no verdict about a change.
+  await page.goto(`${server.origin}/trends?kind=app&name=nightly&from=${new Date(Date.now() - 864e5).toISOString().slice(0, 10)}`);
+  await see(page, "too few to find a step, which takes 16");
+  const level = await page.locator(".stat").filter({ hasText: /^A run now takes/ }).innerText();
+  check(!level.includes("after the last step") && (await page.getByText("more than chance").count()) === 0, `trends: a verdict about few sessions: ${level}`);
+  await page.goto(`${server.origin}/trends?kind=app`);
+  const heads = await page.getByRole("columnheader").allInnerTexts();
+  check(heads.some((head) => head.startsWith("Sessions")) && !heads.some((head) => head.startsWith("Calls")), `trends: applications have sessions, and no calls: ${heads}`);
   await page.goto(`${server.origin}/trends?kind=app&name=${encodeURIComponent(MARKUP)}`);
   await see(page, "No session has this");
   check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "trends: a name in the address stays text");

@@ -102,15 +102,33 @@ export function hostSampleOf(host: RowHostNow): HostSample {
 
 const UUID_LETTERS = 12; // "GPU-" and eight letters
 
-/** The beginning of each GPU's UUID, as long as needed to distinguish the GPUs: GPUs with one
- * number on machines with one name differ in nothing else. */
-export function shortUuids(gpus: readonly Pick<Gpu, "uuid">[]): (uuid: string) => string {
-  const all = [...new Set(gpus.map(({ uuid }) => uuid))].sort();
+const UUID_MOST = 16; // a longer beginning does not fit a row
+const END_LETTERS = 4;
+
+/** How many letters from the beginning distinguish each text from the others. */
+function lettersOf(texts: readonly string[]): Map<string, number> {
+  const all = [...texts].sort();
   const alike = (a: string, b: string | undefined): number => {
     let n = 0;
     while (b !== undefined && n < a.length && a[n] === b[n]) n++;
     return n;
   };
-  const letters = new Map(all.map((uuid, at) => [uuid, 1 + Math.max(alike(uuid, all[at - 1]), alike(uuid, all[at + 1]))]));
-  return (uuid) => uuid.slice(0, Math.max(UUID_LETTERS, letters.get(uuid) ?? 0));
+  return new Map(all.map((one, at) => [one, 1 + Math.max(alike(one, all[at - 1]), alike(one, all[at + 1]))]));
+}
+
+const reversed = (text: string): string => [...text].reverse().join("");
+
+/** The beginning of each GPU's UUID, as long as needed to distinguish the GPUs: GPUs with one
+ * number on machines with one name differ in nothing else. UUIDs with a long common beginning are
+ * distinguished by their end. */
+export function shortUuids(gpus: readonly Pick<Gpu, "uuid">[]): (uuid: string) => string {
+  const all = [...new Set(gpus.map(({ uuid }) => uuid))];
+  const first = lettersOf(all);
+  const last = lettersOf(all.map(reversed));
+  return (uuid) => {
+    const begin = Math.max(UUID_LETTERS, first.get(uuid) ?? 0);
+    if (begin <= UUID_MOST) return uuid.slice(0, begin);
+    const end = Math.max(END_LETTERS, last.get(reversed(uuid)) ?? 0);
+    return UUID_LETTERS + end >= uuid.length ? uuid : `${uuid.slice(0, UUID_LETTERS)}…${uuid.slice(-end)}`;
+  };
 }

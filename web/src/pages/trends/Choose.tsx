@@ -33,7 +33,7 @@ const columnsFor = (kind: Kind, search: string, paths: ReadonlyMap<string, strin
     ),
   },
   number("sessions", head.sessions),
-  number("calls", head.calls),
+  ...(kind === "app" ? [] : [number("calls", head.calls)]), // a session is one call of its application
   { id: "total", header: head.total, accessorKey: "total", enableSorting: false, meta: { width: "110px", right: true }, cell: ({ row: { original: one } }) => <span title={exact(one.total, "ns")}>{duration(one.total)}</span> },
 ];
 

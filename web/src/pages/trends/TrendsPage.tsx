@@ -16,9 +16,10 @@ import { Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Panel, ProblemView, Select, Skeleton, Stats } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { DAY_MS, dayFrom, dayText } from "../fleet/days";
+import { shortUuids } from "../fleet/health";
 import { Chart } from "./Chart";
 import { Choose } from "./Choose";
-import { aroundStep, dayPicture, daysOf, KINDS, machinesOf, pictureOf, sessionsOf, shapesOf, stepsOf, type Dot, type Kind, type Machine, type Session, type Step } from "./trends";
+import { aroundStep, dayPicture, daysOf, KINDS, machinesOf, OUTLIER_LEAST, pictureOf, sessionsOf, shapesOf, STEP_LEAST, stepsOf, type Dot, type Kind, type Machine, type Session, type Step } from "./trends";
 
 const c = text.columns;
 const NAMES = 200; // applications and hosts to choose from
@@ -35,12 +36,23 @@ const time = (id: "mean" | "p50" | "p99" | "total"): ColumnDef<Session> => ({
   cell: ({ row: { original: s } }) => <span title={exact(s[id], "ns")}>{duration(s[id])}</span>,
 });
 
-const columnsFor = (kind: Kind): ColumnDef<Session>[] => [
+/** The model of a GPU and as much of its UUID as distinguishes it; rows have UUIDs alone. A GPU that the server does not know
+ * now has no model. */
+function useGpuText(answer: History): (uuid: string) => string {
+  const known = useApi("gpus", {});
+  return useMemo(() => {
+    const models = new Map((known.data?.rows ?? []).map((gpu) => [gpu.uuid, gpu.name]));
+    const short = shortUuids(machinesOf(answer.gpus).map(({ name }) => ({ uuid: name })));
+    return (uuid) => [models.get(uuid), short(uuid)].filter(Boolean).join(" · ");
+  }, [known.data, answer.gpus]);
+}
+
+const columnsFor = (kind: Kind, gpuText: (uuid: string) => string): ColumnDef<Session>[] => [
   {
     id: "started",
     header: c.started,
     accessorFn: (s) => Number(s.started),
-    meta: { width: "minmax(170px, 1fr)", lead: true },
+    meta: { width: "160px", lead: true },
     cell: ({ row: { original: s } }) => (
       <Link href={href("session", { session: s.session, tab: "insights" })} title={`${exactDate(s.started)}. ${text.gone}`}>
         {date(s.started)}
@@ -49,7 +61,7 @@ const columnsFor = (kind: Kind): ColumnDef<Session>[] => [
   },
   ...(kind === "app" ? [] : [{ id: "app", header: c.app, accessorKey: "app", sortDescFirst: false, meta: { width: "minmax(110px, 1fr)" } } satisfies ColumnDef<Session>]),
   { id: "host", header: c.host, accessorKey: "host", sortDescFirst: false, meta: { width: "minmax(100px, 1fr)" }, cell: ({ row: { original: s } }) => <Link href={href("host", { host: s.host })}>{s.host}</Link> },
-  { id: "gpu", header: c.gpu, accessorKey: "gpu", sortDescFirst: false, meta: { width: "minmax(120px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={s.gpu}>{s.gpu}</span> },
+  { id: "gpu", header: c.gpu, accessorKey: "gpu", sortDescFirst: false, meta: { width: "minmax(170px, 2fr)", grows: true }, cell: ({ row: { original: s } }) => <span className="differences" title={s.gpu}>{gpuText(s.gpu)}</span> },
   ...(kind === "app" ? [] : [{ id: "calls", header: c.calls, accessorFn: (s: Session) => s.calls ?? -1, meta: { width: "90px", right: true }, cell: ({ row: { original: s } }: { row: { original: Session } }) => <span title={exact(s.calls)}>{count(s.calls)}</span> } satisfies ColumnDef<Session>]),
   time("mean"),
   ...(kind === "app" ? [] : [time("p50"), time("p99"), time("total")]),
@@ -58,7 +70,7 @@ const columnsFor = (kind: Kind): ColumnDef<Session>[] => [
     id: "ratio",
     header: c.ratio,
     accessorFn: (s) => Math.abs(Math.log(s.ratio ?? 1)),
-    meta: { width: "180px", right: true },
+    meta: { width: "150px", right: true },
     cell: ({ row: { original: s } }) => (
       <span title={s.level === null ? undefined : exact(s.level, "ns")}>
         {s.outlier && <span className="chip chip-warn">{text.outlier}</span>} {change(s.ratio) || UNKNOWN}
@@ -86,7 +98,7 @@ function Filters({ kind, answer }: { kind: Kind; answer: History | undefined }) 
   );
 }
 
-function Steps({ steps, sessions }: { steps: Step[]; sessions: Session[] }) {
+function Steps({ steps, sessions, count: all }: { steps: Step[]; sessions: Session[]; count: number }) {
   const head = text.stepColumns;
   const columns: Column<Step>[] = [
     { label: head.at, title: (s) => exactDate(s.started), show: (s) => <Link href={href("session", { session: s.session, tab: "insights" })}>{date(s.started)}</Link> },
@@ -113,15 +125,15 @@ function Steps({ steps, sessions }: { steps: Step[]; sessions: Session[] }) {
   ];
   return (
     <Panel title={text.steps} aside={text.stepsText}>
-      {steps.length === 0 ? <p className="panel-body quiet">{text.stepsNone}</p> : <Listing label={text.steps} columns={columns} rows={[...steps].reverse()} keyOf={(s) => s.session} />}
+      {steps.length === 0 ? <p className="panel-body quiet">{all < STEP_LEAST ? `${text.tooFewSteps(text.counted(count(all)), count(STEP_LEAST))}.` : text.stepsNone}</p> : <Listing label={text.steps} columns={columns} rows={[...steps].reverse()} keyOf={(s) => s.session} />}
     </Panel>
   );
 }
 
-function Machines({ title, machines, to }: { title: string; machines: Machine[]; to?: (name: string) => string }) {
+function Machines({ title, machines, to, textOf }: { title: string; machines: Machine[]; to?: (name: string) => string; textOf?: (name: string) => string }) {
   const head = text.machineColumns;
   const columns: Column<Machine>[] = [
-    { label: head.name, className: "wrap", show: (m) => (to ? <Link href={to(m.name)}>{m.name}</Link> : <span className="mono small">{m.name}</span>) },
+    { label: head.name, className: "wrap", title: (m) => m.name, show: (m) => (to ? <Link href={to(m.name)}>{m.name}</Link> : (textOf?.(m.name) ?? m.name)) },
     { label: head.sessions, right: true, show: (m) => count(m.sessions) },
     { label: head.ratio, right: true, show: (m) => (m.ratio === null ? <span className="quiet">{text.tooFew}</span> : change(m.ratio)) },
     { label: head.q, right: true, show: (m) => chance(m.q) },
@@ -166,28 +178,33 @@ function Answer({ kind, answer, name }: { kind: Kind; answer: History; name: str
   const { query } = usePlace();
   const sessions = useMemo(() => sessionsOf(answer), [answer]);
   const steps = useMemo(() => stepsOf(answer), [answer]);
-  const columns = useMemo(() => columnsFor(kind), [kind]);
+  const gpuText = useGpuText(answer);
+  const columns = useMemo(() => columnsFor(kind, gpuText), [kind, gpuText]);
   const outliers = answer.outlier_count ?? 0;
   const left = answer.sessions_left_out ?? 0;
+  const all = answer.session_count ?? 0;
   const last = steps.at(-1);
+  const lastText = last ? <span className={(last.ratio ?? 1) > 1 ? "wrong" : "captured-good"}>{change(last.ratio)}</span> : all < STEP_LEAST ? UNKNOWN : text.noStep;
+  const lastNote = last ? date(last.started) : all < STEP_LEAST ? text.tooFewSteps(text.counted(count(all)), count(STEP_LEAST)) : text.noStepText;
+  const few = all < OUTLIER_LEAST;
   const sorting: SortingState = [{ id: query.get("sort") ?? "started", desc: query.get("ascending") !== "true" }];
   return (
     <>
       <Stats
         items={[
-          { label: text.level[kind]!, value: duration(answer.level_ns), exact: exact(answer.level_ns, "ns"), note: text.levelText },
+          { label: text.level[kind]!, value: duration(answer.level_ns), exact: exact(answer.level_ns, "ns"), note: last ? text.levelText : all === 1 ? text.levelOne : text.levelAll },
           { label: text.sessions, value: count(answer.session_count), exact: exact(answer.session_count) },
-          { label: text.lastStep, value: last ? <span className={(last.ratio ?? 1) > 1 ? "wrong" : "captured-good"}>{change(last.ratio)}</span> : text.noStep, note: last ? date(last.started) : text.noStepText },
-          { label: text.outliers, value: count(outliers), exact: exact(outliers) },
+          { label: text.lastStep, value: lastText, note: lastNote },
+          { label: text.outliers, value: few ? UNKNOWN : count(outliers), ...(few ? { note: text.tooFewOutliers(text.counted(count(all)), count(OUTLIER_LEAST)) } : { exact: exact(outliers) }) },
         ]}
       />
       {kind === "kernel" && !query.get("shape") && shapesOf(answer).length > 1 && <p className="quiet small">{text.mixed}</p>}
       {left > 0 && <p className="quiet small">{text.leftOut(count(sessions.length), count(answer.session_count))}</p>}
       <Picture kind={kind} name={name} answer={answer} sessions={sessions} steps={steps} />
-      <Steps steps={steps} sessions={sessions} />
+      <Steps steps={steps} sessions={sessions} count={all} />
       <div className="ways">
         <Machines title={text.machines.hosts} machines={machinesOf(answer.hosts)} to={(host) => href("host", { host })} />
-        <Machines title={text.machines.gpus} machines={machinesOf(answer.gpus)} />
+        <Machines title={text.machines.gpus} machines={machinesOf(answer.gpus)} textOf={gpuText} />
       </div>
       <section className="stack">
         <h2>{text.sessions}</h2>

@@ -63,6 +63,12 @@ export const stepsOf = (answer: History): Step[] =>
     otherMachines: row.other_machines === true,
   }));
 
+/** Pettitt's test cannot give p ≤ 0.01 with fewer sessions, whatever their times: it takes 2 exp(-6K²/(n³+n²)), and K is n²/4 at
+ * most (docs/history.md). */
+export const STEP_LEAST = 16;
+/** Fewer sessions have no outliers (docs/history.md). */
+export const OUTLIER_LEAST = 6;
+
 export interface Machine {
   name: string;
   sessions: number | null;
