@@ -9,8 +9,9 @@ import { Who } from "../src/api/who";
 import { workspacesOf } from "../src/pages/account/Account";
 import { change } from "../src/format/format";
 import { idsIn, idsOf, kernelsOf } from "../src/pages/compare/model";
-import { barsOf, dayFrom, dayText, rangeOf } from "../src/pages/fleet/days";
-import { gpuOf, meanUtil, shortUuids } from "../src/pages/fleet/health";
+import { barsOf, dayFrom, dayText, heightsOf, rangeOf } from "../src/pages/fleet/days";
+import { hours } from "../src/pages/fleet/DayBars";
+import { gpuOf, isSilent, meanUtil, shortUuids } from "../src/pages/fleet/health";
 import { bodyOf, conditionOf, draftOf, METRICS, newDraft, withKind, withMetric } from "../src/pages/alerts/rules";
 import { codeOf, configsOf, hotFirst, stallsOf } from "../src/pages/kernels/deep";
 import { hashToken } from "../src/pages/login/next";
@@ -213,10 +214,21 @@ describe("the fleet", () => {
   it("every day has a bar; busy is a part of what is known", () => {
     const usage = (day: number, wall: number, known: number, busy: number) => ({ name: "h", day, sessions: 1, gpus: 1, wall, known, busy, kernels: 1, counted: 1, sampled: 0, utilized: 0, energy: null });
     expect(barsOf([usage(3, 10, 0, 0), usage(4, 10, 10, 5), usage(4, 10, 0, 0), usage(99, 1, 1, 1)], { from: 3, to: 6 })).toEqual([
-      { day: 3, wall: 10, busy: null },
-      { day: 4, wall: 20, busy: 0.5 },
-      { day: 5, wall: 0, busy: null },
+      { day: 3, wall: 10, known: 0, busy: null },
+      { day: 4, wall: 20, known: 10, busy: 0.5 },
+      { day: 5, wall: 0, known: 0, busy: null },
     ]);
+  });
+  it("a bar shows unknown time as such, and not as busy as the rest", () => {
+    expect(heightsOf({ day: 4, wall: 20, known: 10, busy: 0.5 }, 40)).toEqual({ whole: 0.5, busy: 0.125, unknown: 0.25 });
+    expect(heightsOf({ day: 3, wall: 10, known: 0, busy: null }, 10)).toEqual({ whole: 1, busy: 0, unknown: 1 });
+    expect(heightsOf({ day: 3, wall: 10, known: 12, busy: 1 }, 10)).toEqual({ whole: 1, busy: 1, unknown: 0 });
+  });
+  it("GPU hours below a tenth are durations", () => {
+    expect([0, 8.9e9, 359e9, 360e9, 3600e9 * 1.25, 3600e9 * 250].map(hours)).toEqual(["0", "8.90 s", "5.98 min", "0.1 h", "1.3 h", "250 h"]);
+  });
+  it("two minutes without news are silence, for hosts as for GPUs", () => {
+    expect([isSilent("1700000000000000000", 1700000120000), isSilent("1700000000000000000", 1700000120001), isSilent(null, 1700000000000)]).toEqual([false, true, true]);
   });
 });
 

@@ -335,9 +335,17 @@ async function fleet(page) {
   await t.legible(page, "fleet, table");
   const ids = await page.locator("main .table tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector(".mono"), row.querySelector("td")]).map(([id, cell]) => [id.innerText, id.getBoundingClientRect().right <= cell.getBoundingClientRect().right]));
   check(SHORT.every((wanted) => ids.filter(([id, seen]) => id === wanted && seen).length === 1), `fleet: GPUs of the table are distinguishable: ${JSON.stringify(ids)}`);
+  const head = await page.locator("main .table thead th").allInnerTexts();
+  check(head[1]?.startsWith("State") && head[2]?.startsWith("Last contact"), `fleet, table: the last contact is next to the state: ${head}`);
+  const silent = page.locator("main .table tbody tr", { has: page.locator(".health-silent") });
+  const colours = await silent.evaluateAll((rows) => rows.flatMap((row) => [...row.querySelectorAll("td:nth-child(n + 4)")].map((cell) => getComputedStyle(cell).color)));
+  const quiet = await page.locator("main .quiet").first().evaluate((one) => getComputedStyle(one).color);
+  check(colours.length > 0 && colours.every((colour) => colour === quiet), `fleet, table: values of silent GPUs are grey: ${[...new Set(colours)]}`);
+  check((await page.getByText("Grey rows are silent").count()) === 1, "fleet, table: what grey means");
   await open(page, "/hosts/twin?from=2024-12-20&to=2025-01-05");
   const figure = await page.locator(".days-figure").innerText();
-  check(["2024-12-20", "2025-01-05", "GPU hours held", "GPU was busy", " h"].every((words) => figure.includes(words)), `host: the bars' axes and legend: ${figure.replaceAll("\n", " ")}`);
+  check(["2024-12-20", "2025-01-05", "GPU hours held", "GPU was busy"].every((words) => figure.includes(words)), `host: the bars' axes and legend: ${figure.replaceAll("\n", " ")}`);
+  check(/^\d[\d.]* (ms|s|min|h)$/m.test(figure) && !/\b0\.0\d* h/.test(figure), `host: the axis has a time that people can read: ${figure.replaceAll("\n", " ")}`);
   const used = page.locator("main .stat", { hasText: "from the driver: kernels of any program" });
   check((await used.count()) === 1, "host: what the driver's number is");
   // Without a requested capture there is the button that requests one, and no panel is empty.

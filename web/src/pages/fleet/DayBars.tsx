@@ -1,17 +1,19 @@
 // DayBars.tsx - one bar a day, over which a range is dragged, and the range as presets and dates.
 // The address has the range.
 import { useState, type PointerEvent } from "react";
-import { percent, UNKNOWN } from "../../format/format";
+import { duration, percent, UNKNOWN } from "../../format/format";
 import { go, usePlace, withQuery } from "../../router/router";
 import { fleet as text } from "../../text/fleet";
 import { Choices, Field } from "../../ui/forms";
-import { dayFrom, dayOf, dayText, rangeOf, type DayBar, type Range } from "./days";
+import { dayFrom, dayOf, dayText, heightsOf, rangeOf, type DayBar, type Range } from "./days";
 import "./fleet.css";
 
 const PRESETS = [7, 30, 90, 365];
 const HOUR_NS = 3600e9;
+const TALL = 132; // of the picture's 140
 export const energy = (mj: number | null): string => (mj === null ? UNKNOWN : mj >= 3.6e9 ? `${(mj / 3.6e9).toFixed(mj < 3.6e10 ? 2 : 0)} kWh` : `${(mj / 3.6e6).toFixed(2)} Wh`);
-export const hours = (ns: number): string => (ns >= HOUR_NS ? (ns / HOUR_NS).toFixed(ns < 100 * HOUR_NS ? 1 : 0) : (ns / HOUR_NS).toFixed(3));
+/** GPU hours; less than a tenth is a duration that people can read. */
+export const hours = (ns: number): string => (ns === 0 ? "0" : ns >= HOUR_NS / 10 ? `${(ns / HOUR_NS).toFixed(ns < 100 * HOUR_NS ? 1 : 0)} h` : duration(ns));
 
 export function useRange(): [Range, (range: Range) => void] {
   const { query } = usePlace();
@@ -64,12 +66,15 @@ function Picture({ bars, top, onRange }: { bars: DayBar[]; top: number; onRange:
     >
       {drag && <rect className="days-chosen" x={first * wide} width={(last - first + 1) * wide} height="140" />}
       {bars.map((bar, index) => {
-        const height = bar.wall ? Math.max(2, (bar.wall / top) * 132) : 0;
-        const label = text.day(dayText(bar.day), hours(bar.wall), percent(bar.busy));
+        const { whole, busy, unknown } = heightsOf(bar, top);
+        const height = bar.wall ? Math.max(2, whole * TALL) : 0;
+        const across = { x: index * wide + 1, width: Math.max(1, wide - 2) };
+        const label = text.day(dayText(bar.day), hours(bar.wall), percent(bar.busy), unknown > 0 ? hours(bar.wall - bar.known) : "");
         return (
           <g key={bar.day}>
-            <rect className="days-wall" x={index * wide + 1} width={Math.max(1, wide - 2)} y={140 - height} height={height} />
-            {bar.busy !== null && <rect className="days-busy" x={index * wide + 1} width={Math.max(1, wide - 2)} y={140 - height * bar.busy} height={height * bar.busy} />}
+            <rect className="days-wall" {...across} y={140 - height} height={height} />
+            {unknown > 0 && <rect className="days-unknown" {...across} y={140 - height} height={height * (unknown / whole)} />}
+            {busy > 0 && <rect className="days-busy" {...across} y={140 - height * (busy / whole)} height={height * (busy / whole)} />}
             <rect className="days-hit" x={index * wide} width={wide} height="140">
               <title>{label}</title>
             </rect>
@@ -81,6 +86,7 @@ function Picture({ bars, top, onRange }: { bars: DayBar[]; top: number; onRange:
 }
 
 const SHARES = [1, 0];
+const PARTS = [["held", "days-wall"], ["busy", "days-busy"], ["unknown", "days-unknown"]] as const;
 
 /** The bars with their axes: GPU hours up, days along, and a legend of the colours. */
 export function Bars({ bars, onRange }: { bars: DayBar[]; onRange: (range: Range) => void }) {
@@ -89,7 +95,7 @@ export function Bars({ bars, onRange }: { bars: DayBar[]; onRange: (range: Range
     <figure className="days-figure small">
       <div className="days-axis number quiet" aria-hidden="true">
         {SHARES.map((share) => (
-          <span key={share}>{share ? text.hours(hours(top * share)) : "0"}</span>
+          <span key={share}>{hours(top * share)}</span>
         ))}
       </div>
       <Picture bars={bars} top={top} onRange={onRange} />
@@ -98,18 +104,14 @@ export function Bars({ bars, onRange }: { bars: DayBar[]; onRange: (range: Range
         <span className="end">{bars.length > 1 ? dayText(bars.at(-1)!.day) : ""}</span>
       </div>
       <figcaption className="row days-legend">
-        <span className="row">
-          <svg viewBox="0 0 10 10" aria-hidden="true">
-            <rect className="days-wall" width="10" height="10" />
-          </svg>
-          {text.legend.held}
-        </span>
-        <span className="row">
-          <svg viewBox="0 0 10 10" aria-hidden="true">
-            <rect className="days-busy" width="10" height="10" />
-          </svg>
-          {text.legend.busy}
-        </span>
+        {PARTS.filter(([part]) => part !== "unknown" || bars.some((bar) => bar.known < bar.wall)).map(([part, colour]) => (
+          <span key={part} className="row">
+            <svg viewBox="0 0 10 10" aria-hidden="true">
+              <rect className={colour} width="10" height="10" />
+            </svg>
+            {text.legend[part]}
+          </span>
+        ))}
       </figcaption>
     </figure>
   );

@@ -19,7 +19,7 @@ import { FirstRun } from "../firstrun/FirstRun";
 import "./fleet.css";
 import { celsius, GpuCard, HealthMark, megahertz, reasonsOf, seenText, watts } from "./GpuCard";
 import { FRESH, gpuName, hostName, LIVE_MS, useNewest, useNow } from "./fresh";
-import { attention, byUrgency, gpuOf, hostSampleOf, meanUtil, shortUuids, type Gpu, type Health } from "./health";
+import { attention, byUrgency, gpuOf, hostSampleOf, isSilent, meanUtil, shortUuids, type Gpu, type Health } from "./health";
 import { History } from "./History";
 import { LocalHome } from "./LocalHome";
 import { MonitorsFound } from "./Watched";
@@ -34,9 +34,16 @@ const shown = (id: "power" | "temperature" | "clock_sm" | "processes", header: s
   cell: ({ row: { original: gpu } }) => show(gpu.sample[id]),
 });
 
-const columnsAt = (now: number, short: (uuid: string) => string, clock: string): ColumnDef<Gpu>[] => [
-  { id: "gpu", header: c.gpu, accessorFn: (gpu) => `${gpu.host} ${String(gpu.number ?? 0).padStart(3, "0")}`, sortDescFirst: false, meta: { width: "minmax(230px, 2fr)", lead: true }, cell: ({ row: { original: gpu } }) => <span title={`${gpu.host} · ${gpu.number ?? UNKNOWN} · ${gpu.uuid} · ${gpu.name}`}>{`${gpu.host} · ${gpu.number ?? UNKNOWN} · `}<span className="mono small">{short(gpu.uuid)}</span>{` · ${gpu.name}`}</span> },
-  { id: "health", header: c.health, accessorFn: (gpu) => -["bad", "warn", "good", "none"].indexOf(gpu.tone), meta: { width: "150px" }, cell: ({ row: { original: gpu } }) => <HealthMark gpu={gpu} /> },
+const HOST_MOST = 24; // letters: the model and the UUID of a GPU need the rest of its two lines
+const hostText = (host: string): string => (host.length > HOST_MOST ? `${host.slice(0, 14)}…${host.slice(-9)}` : host);
+
+/** The width of the states that are there: in px, for letters of the usual size. */
+const stateWidth = (gpus: readonly Gpu[]): string => `${52 + 7 * Math.max(7, ...gpus.map((gpu) => (text.health[gpu.health] ?? "").length))}px`;
+
+const columnsAt = (now: number, short: (uuid: string) => string, clock: string, state: string): ColumnDef<Gpu>[] => [
+  { id: "gpu", header: c.gpu, accessorFn: (gpu) => `${gpu.host} ${String(gpu.number ?? 0).padStart(3, "0")}`, sortDescFirst: false, meta: { width: "minmax(260px, 2fr)", lead: true }, cell: ({ row: { original: gpu } }) => <span className="differences" title={`${gpu.host} · ${gpu.number ?? UNKNOWN} · ${gpu.name} · ${gpu.uuid}`}>{`${hostText(gpu.host)} · ${gpu.number ?? UNKNOWN} · ${gpu.name} `}<span className="mono small">{short(gpu.uuid)}</span></span> },
+  { id: "health", header: c.health, accessorFn: (gpu) => -["bad", "warn", "good", "none"].indexOf(gpu.tone), meta: { width: state }, cell: ({ row: { original: gpu } }) => <HealthMark gpu={gpu} /> },
+  { id: "seen", header: c.seen, accessorFn: (gpu) => Number(gpu.seen ?? 0), meta: { width: "136px", right: true }, cell: ({ row: { original: gpu } }) => <span title={exactDate(gpu.seen)}>{seenText(gpu.seen, now)}</span> },
   {
     id: "util",
     header: c.util,
@@ -45,9 +52,7 @@ const columnsAt = (now: number, short: (uuid: string) => string, clock: string):
     cell: ({ row: { original: gpu } }) => (
       <>
         {gpu.sample.gpu_util === null ? UNKNOWN : `${gpu.sample.gpu_util} %`}
-        <span className="part">
-          <Meter part={gpu.sample.gpu_util === null ? null : gpu.sample.gpu_util / 100} />
-        </span>
+        <span className="part">{gpu.sample.gpu_util !== null && <Meter part={gpu.sample.gpu_util / 100} />}</span>
       </>
     ),
   },
@@ -58,13 +63,13 @@ const columnsAt = (now: number, short: (uuid: string) => string, clock: string):
   shown("processes", c.processes, "105px", count),
   { id: "sessions", header: c.sessions, accessorFn: (gpu) => gpu.sessions ?? 0, meta: { width: "95px", right: true }, cell: ({ row: { original: gpu } }) => count(gpu.sessions) },
   { id: "reasons", header: c.reasons, enableSorting: false, meta: { width: "minmax(130px, 1fr)" }, cell: ({ row: { original: gpu } }) => reasonsOf(gpu) },
-  { id: "seen", header: c.seen, accessorFn: (gpu) => Number(gpu.seen ?? 0), meta: { width: "136px", right: true }, cell: ({ row: { original: gpu } }) => <span title={exactDate(gpu.seen)}>{seenText(gpu.seen, now)}</span> },
 ];
 
 function HostHead({ host, now, onForget }: { host: RowHostNow; now: number; onForget: (() => void) | undefined }) {
   const s = hostSampleOf(host);
+  const old = isSilent(host.seen, now);
   return (
-    <div className="row host-head">
+    <div className={old ? "row host-head old-values" : "row host-head"}>
       <h2>
         <Link href={href("host", { host: host.name })}>{host.name || UNKNOWN}</Link>
       </h2>
@@ -72,10 +77,10 @@ function HostHead({ host, now, onForget }: { host: RowHostNow; now: number; onFo
         {host.system} · {text.host.seen} {seenText(host.seen, now)}
       </span>
       <span className="host-meter small end">
-        {text.host.cpu} <Meter part={s.cpu} /> <span className="number">{percent(s.cpu)}</span>
+        {old && text.lastKnownShort} {text.host.cpu} {s.cpu !== null && <Meter part={s.cpu} />} <span className="number">{percent(s.cpu)}</span>
       </span>
       <span className="host-meter small">
-        {text.host.memory} <Meter part={s.memory} /> <span className="number">{percent(s.memory)}</span>
+        {text.host.memory} {s.memory !== null && <Meter part={s.memory} />} <span className="number">{percent(s.memory)}</span>
       </span>
       {onForget && (
         <button type="button" className="button" onClick={onForget} aria-label={`${text.host.forget} ${host.name}`}>
@@ -135,7 +140,8 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
   const now = useNow(gpuRows, hostRows);
   const gpus = useMemo(() => (gpuRows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency), [gpuRows, now]);
   const short = useMemo(() => shortUuids(gpus), [gpus]);
-  const columns = useMemo(() => columnsAt(now, short, text.clockOf(gpus.map((gpu) => gpu.vendor))), [now, short, gpus]);
+  const columns = useMemo(() => columnsAt(now, short, text.clockOf(gpus.map((gpu) => gpu.vendor)), stateWidth(gpus)), [now, short, gpus]);
+  const mean = meanUtil(gpus);
   const forget = useAct(async (host: string) => {
     await client.change("host_delete", { host }, undefined);
     setLeaving(undefined);
@@ -168,10 +174,11 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
           { label: text.counts.gpus, value: count(gpus.length), note: text.countsNote.fresh(count(fresh)) },
           { label: text.counts.hosts, value: count(hostRows.length) },
           { label: text.counts.running, value: count(hostRows.reduce((sum, host) => sum + (host.sessions ?? 0), 0)) },
-          { label: text.counts.util, value: percent(meanUtil(gpus)), note: <Meter part={meanUtil(gpus)} /> },
+          { label: text.counts.util, value: percent(mean), note: mean === null ? undefined : <Meter part={mean} /> },
         ]}
       />
       {gpus.length > 0 && <Filters gpus={gpus} show={show} onShow={setShow} />}
+      {view === "table" && fresh < gpus.length && <p className="quiet small">{text.oldRows}</p>}
       {view === "table" ? (
         <Table caption={text.counts.gpus} rows={mine} columns={columns} sorting={sorting} sortHere onSort={([by]) => by && go(withQuery(location.pathname, query, { sort: by.id, ascending: by.desc ? "" : "true" }), true)} />
       ) : (

@@ -13,7 +13,7 @@ const SHAPES: Record<Tone, string> = { bad: "M6 0l6 12H0z", warn: "M6 0l6 6-6 6-
 
 export function HealthMark({ gpu }: { gpu: Gpu }) {
   return (
-    <span className={`health health-${gpu.tone}`} title={text.healthText[gpu.health]}>
+    <span className={`health health-${gpu.tone} ${gpu.health === "silent" ? "health-silent" : ""}`} title={text.healthText[gpu.health]}>
       <svg viewBox="0 0 12 12" aria-hidden="true">
         <path d={SHAPES[gpu.tone]} />
       </svg>
@@ -37,7 +37,10 @@ export const megahertz = (value: number | null): string => (value === null ? UNK
 /** Why a GPU's clocks are low, in the words of its vendor. */
 export const reasonsOf = (gpu: Pick<Gpu, "sample" | "vendor">): string => gpu.sample.throttle_reasons.filter((reason) => reason !== "idle").map((reason) => wordsOf(gpu.vendor).reasons[reason] ?? text.reasons[reason] ?? reason).join(", ");
 
-/** short: the beginning of the UUID that distinguishes the GPUs of the page. */
+/** A bar in a grid; an unknown value keeps its place, and has no bar. */
+const PartBar = ({ part }: { part: number | null }) => (part === null ? <span /> : <Meter part={part} />);
+
+/** short: the part of the UUID that distinguishes the GPUs of the page. */
 export function GpuCard({ gpu, short, now }: { gpu: Gpu; short: string; now: number }) {
   const s = gpu.sample;
   const total = s.memory_total ?? gpu.memory;
@@ -54,10 +57,10 @@ export function GpuCard({ gpu, short, now }: { gpu: Gpu; short: string; now: num
       {gpu.health === "silent" && <span className="small quiet">{text.lastKnown}</span>}
       <div className="gpu-meters small">
         <span>{c.util}</span>
-        <Meter part={s.gpu_util === null ? null : s.gpu_util / 100} />
+        <PartBar part={s.gpu_util === null ? null : s.gpu_util / 100} />
         <span className="number">{s.gpu_util === null ? UNKNOWN : `${s.gpu_util} %`}</span>
         <span>{c.memory}</span>
-        <Meter part={s.memory_used !== null && total ? s.memory_used / total : null} />
+        <PartBar part={s.memory_used !== null && total ? s.memory_used / total : null} />
         <span className="number" title={exact(s.memory_used, "bytes")}>
           {bytes(s.memory_used)}
         </span>

@@ -35,7 +35,7 @@ function Sums({ by, range }: { by: (typeof BY)[number]; range: Range }) {
       title: (row) => `${duration(row.wall)} (${exact(row.wall, "ns")})`,
       show: (row) => (
         <>
-          <span className="days-part">
+          <span className="days-part days-held">
             <Meter part={(row.wall ?? 0) / most} />
           </span>
           <span className="number">{hours(row.wall ?? 0)}</span>
@@ -46,7 +46,17 @@ function Sums({ by, range }: { by: (typeof BY)[number]; range: Range }) {
     { label: head.util, right: true, show: (row) => percent(row.utilization) },
     { label: head.energy, right: true, show: (row) => energy(row.energy), title: (row) => exact(row.energy, "mJ") },
     countColumn(head.sessions, (row) => row.sessions),
-    { ...countColumn<RowFleetSum>(head.kernels, (row) => row.kernels), title: (row) => [exact(row.kernels), (row.counted ?? 0) < (row.sessions ?? 0) ? text.counted(count(row.counted), count(row.sessions)) : ""].filter(Boolean).join(", ") },
+    {
+      label: head.kernels,
+      right: true,
+      title: (row) => exact(row.kernels),
+      show: (row) => (
+        <>
+          {count(row.kernels)}
+          {(row.counted ?? 0) < (row.sessions ?? 0) && <small className="sum-note quiet">{text.counted(count(row.counted), count(row.sessions))}</small>}
+        </>
+      ),
+    },
     {
       label: head.worst,
       className: "wrap small",
@@ -58,7 +68,12 @@ function Sums({ by, range }: { by: (typeof BY)[number]; range: Range }) {
         ),
     },
   ];
-  return <Listing roomy label={text.history} columns={columns} rows={asked.data.rows} keyOf={(row) => row.name} />;
+  return (
+    <>
+      <Listing roomy label={text.history} columns={columns} rows={asked.data.rows} keyOf={(row) => row.name} />
+      <p className="panel-body quiet small">{text.sumsText(text.busyText, text.utilText)}</p>
+    </>
+  );
 }
 
 export function History() {

@@ -18,7 +18,7 @@ import { Bars, energy, hours, RangeBar, useRange } from "./DayBars";
 import "./fleet.css";
 import { FRESH, gpuName, hostName, useNewest, useNow } from "./fresh";
 import { GpuCard, seenText } from "./GpuCard";
-import { byUrgency, gpuOf, hostSampleOf, shortUuids } from "./health";
+import { byUrgency, gpuOf, hostSampleOf, isSilent, shortUuids } from "./health";
 import { useUsage } from "./usage";
 import { Watched } from "./Watched";
 
@@ -48,7 +48,16 @@ function Now({ name }: { name: string }) {
   const sample = hostSampleOf(host);
   const cards = (gpuRows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency);
   const short = shortUuids(cards);
-  const part = (value: number | null) => ({ value: percent(value), exact: exact(value), note: <Meter part={value} /> });
+  const old = isSilent(host.seen, now);
+  const part = (value: number | null) => ({
+    value: <span className={old ? "quiet" : undefined}>{percent(value)}</span>,
+    exact: exact(value),
+    note: value !== null && (
+      <span className={old ? "old-values" : undefined}>
+        <Meter part={value} /> {old && fleet.lastKnownShort}
+      </span>
+    ),
+  });
   return (
     <>
       <Stats
@@ -62,7 +71,7 @@ function Now({ name }: { name: string }) {
         ]}
       />
       <p className="quiet small" title={exactDate(host.seen)}>
-        {[host.system, host.agent && `${text.agent} ${host.agent}`, `${fleet.host.seen} ${seenText(host.seen, now)}`].filter(Boolean).join(" · ")}
+        {[host.system, host.agent && text.agent(host.agent), `${fleet.host.seen} ${seenText(host.seen, now)}`].filter(Boolean).join(" · ")}
       </p>
       <section className="stack">
         <h2>{text.gpus}</h2>
@@ -104,8 +113,8 @@ function Days({ name, range, onRange }: { name: string; range: Range; onRange: (
         <Stats
           items={[
             { label: text.sums.hours, value: rows ? hours(sum.wall) : UNKNOWN, exact: duration(sum.wall) },
-            { label: text.sums.busy, value: percent(sum.busy), exact: exact(sum.busy), note: <><Meter part={sum.busy} /> {text.busyText}</> },
-            { label: text.sums.util, value: percent(sum.utilization), exact: exact(sum.utilization), note: <><Meter part={sum.utilization} /> {text.utilText}</> },
+            { label: text.sums.busy, value: percent(sum.busy), exact: exact(sum.busy), note: <>{sum.busy !== null && <Meter part={sum.busy} />} {fleet.busyText}</> },
+            { label: text.sums.util, value: percent(sum.utilization), exact: exact(sum.utilization), note: <>{sum.utilization !== null && <Meter part={sum.utilization} />} {fleet.utilText}</> },
             { label: text.sums.energy, value: energy(sum.energy), exact: exact(sum.energy, "mJ") },
             { label: text.sums.sessions, value: count(sum.sessions), exact: exact(sum.sessions) },
             { label: text.sums.kernels, value: count(sum.kernels), exact: exact(sum.kernels), note: sum.counted < sum.sessions ? fleet.counted(count(sum.counted), count(sum.sessions)) : undefined },

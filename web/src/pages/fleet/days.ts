@@ -32,7 +32,14 @@ export function rangeOf(from: string, to: string, today: number, days = 30): Ran
 export interface DayBar {
   day: number;
   wall: number; // ns for which sessions held GPUs
-  busy: number | null; // the busy part, for sessions that know it
+  known: number; // ns of these for which the sessions know whether the GPU was busy
+  busy: number | null; // the busy part of what is known
+}
+
+/** The heights of a bar as parts of `top`: the whole, its busy end below, and its unknown end above. */
+export function heightsOf({ wall, known, busy }: DayBar, top: number): { whole: number; busy: number; unknown: number } {
+  const sure = Math.min(known, wall);
+  return { whole: wall / top, busy: (sure * (busy ?? 0)) / top, unknown: (wall - sure) / top };
 }
 
 /** Every day of the range, also those on which nothing ran. */
@@ -45,7 +52,7 @@ export function barsOf(rows: readonly RowUsageSum[], { from, to }: Range): DayBa
     sum.known += row.known ?? 0;
     sum.busy += row.busy ?? 0;
   }
-  return sums.map(({ wall, known, busy }, at) => ({ day: from + at, wall, busy: known > 0 ? busy / known : null }));
+  return sums.map(({ wall, known, busy }, at) => ({ day: from + at, wall, known, busy: known > 0 ? busy / known : null }));
 }
 
 export interface Sum {

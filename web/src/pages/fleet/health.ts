@@ -21,13 +21,14 @@ export interface Sample {
 }
 
 const SILENT_MS = 120_000;
+/** Whether the newest news of a host or GPU is so old that its values may not be the present ones. */
+export const isSilent = (seen: string | null, nowMs: number): boolean => nowMs - (epochMs(seen) ?? 0) > SILENT_MS;
 const HOT_C = 85;
 const FULL = 0.97;
 const IDLE_PERCENT = 5;
 /** Reasons for low clocks that cost speed and that somebody can act on; idle is not one of them. */
 const SLOW = new Set(["power_cap", "thermal_software", "sync_boost"]);
 const HARDWARE = new Set(["hardware_slowdown", "thermal_hardware", "power_brake"]);
-
 
 export function sampleOf(state: unknown): Sample {
   const s = raw(state);
@@ -53,7 +54,7 @@ interface Rule {
 }
 
 export const RULES: readonly Rule[] = [
-  { health: "silent", tone: "none", fits: (gpu, _, now) => now - (epochMs(gpu.seen) ?? 0) > SILENT_MS },
+  { health: "silent", tone: "none", fits: (gpu, _, now) => isSilent(gpu.seen, now) },
   { health: "failing", tone: "bad", fits: (_, s) => (s.ecc_uncorrected ?? 0) > 0 || s.throttle_reasons.some((reason) => HARDWARE.has(reason)) },
   { health: "hot", tone: "bad", fits: (_, s) => (s.temperature ?? 0) >= HOT_C },
   { health: "throttled", tone: "warn", fits: (_, s) => s.throttle_reasons.some((reason) => SLOW.has(reason)) },
