@@ -71,6 +71,8 @@ describe("sentences of the analysis", () => {
   it.each([
     ["The GPU idles 9.41 us (12%) a call, 3 us at least.", "The GPU idles 9.41 µs (12%) a call, 3 µs at least."],
     ["bus_us 5 users, 12 usual ones", "bus_us 5 users, 12 usual ones"],
+    ["1,200 launches, 12,345,678 in all (1,000).", "1\u202f200 launches, 12\u202f345\u202f678 in all (1\u202f000)."],
+    ["gemm<128,128> of 64,128,8 and f(1,200)x", "gemm<128,128> of 64,128,8 and f(1,200)x"],
   ])("%s", (said, written) => expect(sentence(said)).toBe(written));
 });
 

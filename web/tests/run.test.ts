@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { RowSession } from "../src/api/schema";
 import { codeOf, stallsOf } from "../src/pages/kernels/deep";
-import { inOrder, passesOf, recordedOf, timesOf, together } from "../src/pages/run/run";
+import { inOrder, isSlowed, passesOf, recordedOf, timesOf, together } from "../src/pages/run/run";
 import { busyOf, groupsOf, onOneClock, outline } from "../src/pages/run/ranks";
 
 const row = (id: string, engine: string, pass: string, host = "h", started = "1"): RowSession => ({ id, engine, host, started, app: "a", labels: { run: "r", ...(pass ? { pass } : {}) } }) as unknown as RowSession;
@@ -16,6 +16,11 @@ describe("sessions of a run", () => {
     expect(passesOf(RUN, "t1").map((s) => s.id)).toEqual(["t1", "p1"]);
     expect(passesOf([row("x", "Trace", "")], "x")).toEqual([]);
     expect(passesOf(RUN, "nobody")).toEqual([]);
+  });
+  it("passes of other engines are slowed, if there is one with the times", () => {
+    expect(RUN.map((s) => isSlowed(s, timesOf(RUN)))).toEqual([true, false, false, true, true]);
+    expect(isSlowed(RUN[0]!, undefined)).toBe(false);
+    expect(isSlowed(row("x", "Deep", ""), RUN[1])).toBe(false);
   });
   it("times are those of Trace", () => expect([timesOf(passesOf(RUN, "p2"))?.id, timesOf([row("d", "Deep", "1 of 2")])]).toEqual(["t2", undefined]));
 });

@@ -134,6 +134,10 @@ export function change(ratio: number | null): string {
   return `${Number(percent) > 0 ? "+" : Number(percent) < 0 ? "−" : ""}${size} %`; // what is rounded to nothing has no sign
 }
 
-/** A sentence of the analysis, which is written for any terminal ("9.41 us", "-3 ms"), as pages
- * write it. */
-export const sentence = (text: string): string => text.replace(/(\d) us\b/g, "$1 µs").replace(/(^|[\s(])-(?=\d)/g, "$1−");
+/** A sentence of the analysis, which is written for any terminal ("9.41 us", "-3 ms", "1,200
+ * launches"), as pages write it. Commas between the numbers of a name stay. */
+export const sentence = (text: string): string =>
+  text
+    .replace(/(\d) us\b/g, "$1 µs")
+    .replace(/(^|[\s(])-(?=\d)/g, "$1−")
+    .replace(/(^\(?|\s\(?)(\d{1,3}(?:,\d{3})+)(?=$|[\s).;:]|,\s)/g, (_, before: string, number: string) => before + number.replaceAll(",", "\u202f"));

@@ -17,6 +17,7 @@ export const run = {
   rankNone: "no GPU work was recorded",
   pending: "not analysed yet",
   unknown: "unknown",
+  slowed: (pass: number) => `slowed by its engine: the answer is that of pass ${pass}`,
   notHere: "not recorded by this pass",
   cut: (n: string) => `The first ${n} sessions are shown.`,
   missing: "There is no such run",

@@ -43,7 +43,11 @@ async function passes(page) {
   check(lines.length === 4 && ["Trace", "PcSampling", "SassMetrics", "RangeProfiler"].every((engine, at) => lines[at].includes(engine) && lines[at].includes(`${at + 1}\u00a0of\u00a04`)), `run: passes in order: ${lines.join(" | ")}`);
   check(lines[2].includes("counts of instructions") && lines[2].includes("unknown"), `run: what a pass gives, unknown as unknown: ${lines[2]}`);
   const { answer } = await ask(page, `sessions/${of.Trace}/summary`);
-  check(lines[0].includes(answer.statement.slice(0, 20)), `run: the answer of Trace: ${lines[0]}`);
+  const written = (text) => text.replaceAll("\u202f", ",");
+  check(written(lines[0]).includes(answer.statement.slice(0, 20)), `run: the answer of Trace: ${lines[0]}`);
+  check(lines.slice(1).every((line) => line.includes("slowed by its engine: the answer is that of pass 1") && !/\d % .*:/.test(line.split("\t").at(-1))), `run: shares of slowed passes: ${lines.slice(1).join(" | ")}`);
+  const linked = await page.locator("main tbody tr").first().locator("td").last().locator("a").allInnerTexts();
+  check(linked.length <= 1 && linked.every((text) => text.endsWith(":")), `run: the answer's beginning is its link: ${linked}`);
   await t.shots(page, "run-passes");
   await page.getByRole("link", { name: "Kernels with all passes" }).click();
   await page.getByRole("link", { name: /matmul/ }).first().click();

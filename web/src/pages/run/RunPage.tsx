@@ -14,7 +14,8 @@ import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { passOf } from "../session/facts";
 import { StateChips } from "../sessions/StateChips";
 import { Ranks } from "./Ranks";
-import { giftsOf, inOrder, timesOf } from "./run";
+import { giftsOf, inOrder, isSlowed, timesOf } from "./run";
+import "./run.css";
 
 const SHOWN = 200;
 const c = text.columns;
@@ -28,16 +29,22 @@ function First({ session: s }: { session: RowSession }) {
   const answer = answerOf(asked.data);
   if (!answer) return <span className="quiet">{text.unknown}</span>;
   return (
-    <Link href={href("session", { session: s.id, tab: "insights" })}>
-      {answer.share > 0 && <strong>{`${percent(answer.share)}${answer.place ? ` ${answer.place}` : ""}: `}</strong>}
+    <>
+      {answer.share > 0 && (
+        <>
+          <Link href={href("session", { session: s.id, tab: "insights" })}>
+            <strong>{`${percent(answer.share)}${answer.place ? ` ${answer.place}` : ""}:`}</strong>
+          </Link>{" "}
+        </>
+      )}
       {sentence(answer.statement)}
-    </Link>
+    </>
   );
 }
 
 const orUnknown = (value: string): string => (value === UNKNOWN ? text.unknown : value);
 
-const columnsFor = (passes: boolean): Column<RowSession>[] => [
+const columnsFor = (passes: boolean, times: RowSession | undefined): Column<RowSession>[] => [
   { label: c.session, className: "wrap", show: (s) => <Link href={href("session", { session: s.id, tab: "insights" })}>{s.app || s.id.slice(0, 8)}</Link> },
   ...(passes
     ? [
@@ -50,14 +57,15 @@ const columnsFor = (passes: boolean): Column<RowSession>[] => [
   timeColumn(c.duration, (s) => between(s.started, s.ended ?? s.received)),
   { label: c.busy, right: true, show: (s) => orUnknown(percent(s.busy)) },
   { label: c.kernels, right: true, show: (s) => orUnknown(count(s.kernels)) },
-  { label: c.answer, className: "wrap", show: (s) => <First session={s} /> },
+  { label: c.answer, className: "wrap", show: (s) => (isSlowed(s, times) ? text.slowed(passOf(times!)?.pass ?? 1) : <First session={s} />) },
 ];
 
 export function RunPage({ run }: { run: string }) {
   const asked = useApi("sessions", { label: "run", label_value: run, limit: SHOWN }, { every: 0, on: onSession() });
   const rows = useMemo(() => (asked.data ? inOrder(asked.data.rows) : undefined), [asked.data]);
   const passes = Math.max(0, ...(rows ?? []).map((row) => passOf(row)?.passes ?? 0));
-  const columns = useMemo(() => columnsFor(passes > 0), [passes]);
+  const times = rows && timesOf(rows);
+  const columns = useMemo(() => columnsFor(passes > 0, times), [passes, times]);
   const app = rows?.[0]?.app ?? "";
   useEffect(() => {
     document.title = `${text.title} ${app} · ${en.product}`;
@@ -65,7 +73,6 @@ export function RunPage({ run }: { run: string }) {
   if (asked.problem && !rows) return <ProblemView alone problem={asked.problem} again={asked.again} />;
   if (!rows) return <Skeleton rows={8} />;
   if (rows.length === 0) return <Empty alone title={text.missing} text={text.missingText} />;
-  const times = timesOf(rows);
   const hosts = new Set(rows.map((row) => row.host));
   return (
     <div className="stack">
@@ -82,7 +89,7 @@ export function RunPage({ run }: { run: string }) {
       </div>
       {passes === 0 && <Ranks rows={rows} />}
       <Panel title={text.sessions} aside={passes ? text.passesText : text.processesText}>
-        <Listing label={text.sessions} columns={columns} rows={rows} keyOf={(row) => row.id} roomy />
+        <Listing label={text.sessions} columns={columns} rows={rows} keyOf={(row) => row.id} rowClass={(row) => (isSlowed(row, times) ? "slowed" : undefined)} roomy />
         {asked.data?.next && <p className="panel-body quiet small">{text.cut(count(SHOWN))}</p>}
       </Panel>
     </div>
