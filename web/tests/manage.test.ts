@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
 import { makeClient, type Transport } from "../src/api/client";
 import { may } from "../src/api/may";
-import type { AnswerConfigs, Comparison, Me, RowGpuNow } from "../src/api/schema";
+import type { AnswerConfigs, Comparison, Me, RowGpuNow, RowSession } from "../src/api/schema";
 import { makeParser, type LiveEvent } from "../src/api/stream";
 import { Who } from "../src/api/who";
 import { workspacesOf } from "../src/pages/account/Account";
@@ -19,7 +19,8 @@ import { readWith, sendWith, tokenLink } from "../src/pages/settings/commands";
 import { scopesOf } from "../src/pages/settings/KeysPart";
 import { endAfter, openLinks, stateOf } from "../src/pages/settings/links";
 import { askedFor, askingOf, labelOf, sinceOf } from "../src/pages/sessions/filters";
-import { wantedOf } from "../src/pages/sessions/columns";
+import { columnsOf, wantedOf } from "../src/pages/sessions/columns";
+import { chipsWidth } from "../src/pages/sessions/StateChips";
 import { keepsLess, limitsOf, textsOf } from "../src/pages/settings/retention";
 import { alerts } from "../src/text/alerts";
 
@@ -77,6 +78,15 @@ describe("the list of sessions", () => {
   it("columns: known ones in order, the name always", () => {
     expect(wantedOf("labels,busy,evil")).toEqual(["app", "busy", "labels"]);
     expect(wantedOf(null)).toContain("engine");
+  });
+  it("the column of states is as wide as the states that are there", () => {
+    const rows = (...states: [string, boolean][]) => states.map(([state, simulated]) => ({ state, simulated })) as unknown as RowSession[];
+    const widths = [rows(["ended", false]), rows(["ended", false], ["ended", true]), rows(["aborted", false])].map(chipsWidth);
+    expect(widths[0]).toBe(92);
+    expect(widths[1]).toBeGreaterThan(170);
+    expect(widths[2]).toBeGreaterThan(widths[1]!);
+    const widthOf = (of: RowSession[]) => columnsOf(["app", "state"], of).map((column) => column.meta?.width);
+    expect(widthOf(rows(["ended", false]))[1]).toBe("92px");
   });
 });
 

@@ -35,6 +35,14 @@ async function rank(key, n) {
 async function passes(page) {
   const rows = (await ask(page, "sessions?limit=100")).rows.filter((row) => row.labels?.pass);
   const of = Object.fromEntries(rows.map((row) => [row.engine, row.id]));
+  // The passes of a run do not read alike, in the list and on the page of their host.
+  await open(page, "/sessions?label=pass");
+  const listed = await page.locator("main tbody tr").allInnerTexts();
+  check(rows.every((row) => listed.some((line) => line.includes(`pass ${row.labels.pass}`) && line.includes(row.engine))), `sessions: passes: ${listed.join(" | ")}`);
+  const began = new Date(Number(BigInt(rows[0].started) / 1_000_000n)).toISOString().slice(0, 10);
+  await open(page, `/hosts/${encodeURIComponent(rows[0].host)}?from=${began}&to=${began}`);
+  const host = await page.getByRole("region", { name: "Sessions in these days" }).locator("tbody tr").allInnerTexts();
+  check(rows.every((row) => host.some((line) => line.includes(`pass ${row.labels.pass} · ${row.engine}`))), `host: passes: ${host.join(" | ")}`);
   await open(page, `/sessions/${of.PcSampling}/insights`);
   await page.getByRole("link", { name: "Run: 4 sessions" }).click();
   await page.waitForURL(/\/runs\//);

@@ -12,6 +12,7 @@ import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing"
 import { Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { HostCaptures, HostRecord, useCaptures } from "../control/Captures";
 import { gpuNames } from "../session/facts";
+import { PassChip } from "../sessions/PassChip";
 import { StateChips } from "../sessions/StateChips";
 import { barsOf, nsOf, sumOf, type Range } from "./days";
 import { Bars, energy, hours, RangeBar, useRange } from "./DayBars";
@@ -26,7 +27,7 @@ const text = fleet.hostPage;
 const SHOWN = 100;
 
 const columns: Column<RowSession>[] = [
-  { label: text.columns.app, className: "wrap", show: (s) => <Link href={href("session", { session: s.id, tab: "insights" })}>{s.app || s.id.slice(0, 8)}</Link> },
+  { label: text.columns.app, className: "wrap", show: (s) => <><Link href={href("session", { session: s.id, tab: "insights" })}>{s.app || s.id.slice(0, 8)}</Link> <PassChip session={s} engine /></> },
   { label: text.columns.state, show: (s) => <StateChips session={s} /> },
   { label: text.columns.started, show: (s) => date(s.started), title: (s) => exactDate(s.started) },
   timeColumn(text.columns.duration, (s) => between(s.started, s.ended ?? s.received)),

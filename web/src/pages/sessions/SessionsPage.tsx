@@ -17,7 +17,7 @@ import { Empty, ProblemView, Search, Select, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { idsIn } from "../compare/model";
 import { FirstRun } from "../firstrun/FirstRun";
-import { COLUMNS, useColumns } from "./columns";
+import { COLUMNS, columnsOf, useColumns } from "./columns";
 import { Delete } from "./Delete";
 import { askedFor, askingOf, countedFor, FILTERS, NARROWING, STATES, type Asked } from "./filters";
 
@@ -197,7 +197,7 @@ export function SessionsPage() {
     return [...(first.data?.rows ?? []), ...(mine?.rows ?? [])].filter((row) => !seen.has(row.id) && seen.add(row.id));
   }, [first.data, mine?.rows]);
   const choose = useCallback((id: string, on: boolean) => setPicked((on ? [...chosen, id] : chosen.filter((other) => other !== id)).join()), [chosen, setPicked]);
-  const columns = useMemo(() => [chooser(chosen, choose), ...COLUMNS.filter((column) => ids.includes(column.id!))], [ids, chosen, choose]);
+  const columns = useMemo(() => [chooser(chosen, choose), ...columnsOf(ids, rows)], [ids, rows, chosen, choose]);
   useFollow(follow === "1", asked);
   const narrowed = NARROWING.some((name) => query.get(name));
   if (first.problem && !first.data) return <ProblemView problem={first.problem} again={first.again} />;

@@ -12,7 +12,8 @@ import { Name } from "../../ui/Name";
 import { Meter } from "../../ui/parts";
 import { gpuNames, labelsOf } from "../session/facts";
 import type { SORTS } from "./filters";
-import { StateChips } from "./StateChips";
+import { PassChip } from "./PassChip";
+import { chipsWidth, StateChips } from "./StateChips";
 
 const text = sessions.columns;
 type Column = ColumnDef<RowSession, never>;
@@ -39,15 +40,19 @@ export const COLUMNS: readonly Column[] = [
   {
     ...by("app"),
     header: text.app,
-    meta: { width: "minmax(200px, 2fr)", lead: true },
+    meta: { width: "minmax(230px, 2fr)", lead: true },
     cell: ({ row: { original: s } }) => (
-      <Link href={href("session", { session: s.id, tab: "insights" })}>
-        <Sought text={s.app || s.id.slice(0, 8)} others={s.id} />
-      </Link>
+      <span className="kernel-cell">
+        <Link href={href("session", { session: s.id, tab: "insights" })}>
+          <Sought text={s.app || s.id.slice(0, 8)} others={s.id} />
+        </Link>
+        <PassChip session={s} />
+      </span>
     ),
   },
   { id: "state", header: text.state, enableSorting: false, meta: { width: "190px" }, cell: ({ row: { original: s } }) => <StateChips session={s} /> },
-  { ...by("started"), header: text.started, meta: { width: "160px" }, cell: ({ row: { original: s } }) => <span title={exactDate(s.started)}>{date(s.started)}</span> },
+  { id: "engine", header: text.engine, enableSorting: false, meta: { width: "120px" }, cell: ({ row: { original: s } }) => s.engine },
+  { ...by("started"), header: text.started, meta: { width: "156px" }, cell: ({ row: { original: s } }) => <span title={exactDate(s.started)}>{date(s.started)}</span> },
   {
     ...by("duration"),
     header: text.duration,
@@ -57,7 +62,7 @@ export const COLUMNS: readonly Column[] = [
   {
     ...by("busy"),
     header: text.busy,
-    meta: { width: "160px", right: true },
+    meta: { width: "146px", right: true },
     cell: ({ row: { original: s } }) => (
       <span title={exact(s.busy)}>
         {percent(s.busy)}
@@ -69,10 +74,9 @@ export const COLUMNS: readonly Column[] = [
       </span>
     ),
   },
-  { ...by("kernels"), header: text.kernels, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.kernels)}>{count(s.kernels)}</span> },
-  { ...by("host"), header: text.host, meta: { width: "minmax(120px, 1fr)" }, cell: ({ row: { original: s } }) => <Sought text={s.host} /> },
+  { ...by("kernels"), header: text.kernels, meta: { width: "90px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.kernels)}>{count(s.kernels)}</span> },
+  { ...by("host"), header: text.host, meta: { width: "minmax(110px, 1fr)" }, cell: ({ row: { original: s } }) => <Sought text={s.host} /> },
   { id: "gpu", header: text.gpu, enableSorting: false, meta: { width: "minmax(140px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={gpuNames(s)}>{gpuNames(s)}</span> },
-  { id: "engine", header: text.engine, enableSorting: false, meta: { width: "120px" }, cell: ({ row: { original: s } }) => s.engine },
   { ...by("bytes"), header: text.bytes, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.bytes, "bytes")}>{bytes(s.bytes)}</span> },
   { id: "labels", header: text.labels, enableSorting: false, meta: { width: "minmax(110px, 1fr)" }, cell: ({ row: { original: s } }) => <Sought text={labelsOf(s)} /> },
   plain("account", "120px"),
@@ -83,6 +87,12 @@ export const COLUMNS: readonly Column[] = [
 const KEY = "gpufl.columns";
 const STANDARD = ["app", "state", "started", "duration", "busy", "kernels", "host", "gpu", "engine", "labels"];
 const IDS = COLUMNS.map((column) => column.id!);
+
+/** The columns with these ids. The column of states is as wide as the states that the rows have. */
+export function columnsOf(ids: readonly string[], rows: readonly RowSession[]): Column[] {
+  const width = `${chipsWidth(rows)}px`;
+  return COLUMNS.filter((column) => ids.includes(column.id!)).map((column) => (column.id === "state" ? { ...column, meta: { ...column.meta, width } } : column));
+}
 
 /** Known ids in the table's order; the name of the session always comes first. */
 export function wantedOf(stored: string | null): string[] {
