@@ -43,6 +43,7 @@ export const alerts = {
   condition: (subject: string, sign: string, threshold: string, hold: string) => `${subject} ${sign} ${threshold}${hold ? ` for ${hold}` : ""}`,
   finding: (rule: string, part: string) => `${rule || "any finding"} gives back ${part} of a run or more`,
   everywhere: "everything",
+  nobody: "nobody; shown here only",
   history: "What fired",
   historyNone: "Nothing has fired yet.",
   historyColumns: { state: "State", name: "Rule", text: "What", since: "Since", ended: "Over" },

@@ -57,7 +57,7 @@ export const configForm = {
 export const configHosts = {
   title: "Hosts",
   text: "Programs that run with GPUFL_REMOTE_CONFIG=@host take what is assigned to their host. The host needs a gpufl-agent with --config-cache.",
-  none: "No agent has reached this server yet, so that no host can be given a configuration.",
+  none: "No agent has reached this server yet, so no host can be given a configuration.",
   columns: { host: "Host", agent: "Agent", uses: "Uses", runs: "Used by running sessions" },
   usesOf: (host: string) => `Configuration of ${host}`,
   nothing: "none",

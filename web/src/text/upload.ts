@@ -1,7 +1,7 @@
 // upload.ts - texts of the upload page.
 export const upload = {
   title: "Upload",
-  text: "Drop a session's folder here, or a folder of sessions, of GPUFlight or of the public client. Data that the server already has is not sent again.",
+  text: "Drop a session's folder here, or a folder of sessions. Logs of other clients of GPUFlight are read as well. Data that the server already has is not sent again.",
   drop: "Drop a folder here",
   or: "or",
   choose: "Choose a folder",

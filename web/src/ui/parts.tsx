@@ -104,11 +104,11 @@ export function ProblemView({ problem, alone, again }: { problem: Wrong; alone?:
   );
 }
 
-/** A command line to copy. */
+/** A command line to copy. A line is broken between words, never inside an option. */
 export function Command({ text }: { text: string }) {
   return (
     <div className="command">
-      <pre>{text}</pre>
+      <pre>{text.split(/(\s+)/).map((word, at) => (at % 2 ? word : <span key={at}>{word}</span>))}</pre>
       <CopyButton text={text} className="" />
     </div>
   );

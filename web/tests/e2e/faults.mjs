@@ -241,6 +241,7 @@ async function strip(_, __, { hf }) {
 /** The form says that a key is too short, before anything is sent. */
 async function secret(page) {
   await open(page, "/alerts");
+  check((await page.getByText("nobody; shown here only").count()) > 0, "alerts: a rule that delivers to nobody says so");
   await page.getByRole("button", { name: "Make a rule" }).click();
   await page.getByLabel("Name").fill("hot GPUs");
   check((await page.getByText("An https or http address").count()) === 1, "alerts: both kinds of address are named");

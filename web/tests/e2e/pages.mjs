@@ -50,6 +50,8 @@ try {
   // Nothing is here yet; the command lines are this server's.
   await see("No sessions yet");
   check((await page.locator(".command pre").allInnerTexts()).some((line) => line.includes(server.origin)), "first run: the server's address");
+  const words = await page.locator(".command pre span").evaluateAll((all) => all.map((word) => [word.innerText, word.getBoundingClientRect().height / parseFloat(getComputedStyle(word).lineHeight)]));
+  check(words.length > 10 && words.every(([, lines]) => lines < 1.6), `first run: commands break at spaces: ${words.filter(([, lines]) => lines >= 1.6).map(([word]) => word)}`);
   await picture(page, "first-run");
 
   // Sessions are sent as users send them.
@@ -139,6 +141,14 @@ try {
 
   await flameViews({ page, session, origin: server.origin, see, picture, check });
   await timelineViews({ page, session, origin: server.origin, see, picture, check });
+
+  // The bar shows the id of the session or nothing of it, at any width.
+  for (const width of [1600, 1440, 1360, 1280, 1200, 1024, 900]) {
+    await page.setViewportSize({ width, height: 800 });
+    const [shown, whole] = await page.locator(".crumbs a").evaluateAll(([link]) => [link.offsetWidth > 0, link.scrollWidth <= link.clientWidth && link.innerText.length === 8 && link.getBoundingClientRect().right <= link.closest(".crumbs").getBoundingClientRect().right + 0.5]);
+    check(shown ? whole : width < 1600, `bar at ${width}: the session's id is ${shown ? "cut" : "not there"}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
 
   // Keys open the commands and the list of shortcuts.
   await page.keyboard.press("Control+k");

@@ -107,7 +107,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByLabel("Name").fill("Second");
   await page.getByRole("button", { name: "Make a workspace" }).click();
   await see(page, "Second");
-  await page.getByRole("button", { name: "Reset link viewer@example.org" }).click();
+  await page.getByRole("button", { name: "Link for a new password viewer@example.org" }).click();
   const reset = await page.locator(".secret-value").innerText();
   await page.getByRole("button", { name: "Make a backup" }).click();
   await see(page, "The backup ");

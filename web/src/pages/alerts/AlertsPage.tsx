@@ -142,7 +142,7 @@ function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) 
     { label: text.columns.name, className: "wrap", show: (row) => <Words text={row.name} /> },
     { label: text.columns.condition, className: "wrap", show: conditionOf },
     { label: text.columns.of, className: "wrap", show: aboutOf },
-    { label: text.columns.url, className: "wrap mono small", show: (row) => <Words text={row.url} /> },
+    { label: text.columns.url, className: "wrap mono small", show: (row) => (row.url ? <Words text={row.url} /> : <span className="quiet">{text.nobody}</span>) },
     { label: text.columns.state, show: (row) => (row.enabled ? text.on : text.off) },
     ...(writes ? [{ label: "", show: (row: RowAlert) => <RuleActions row={row} busy={test.busy} onTest={() => void test.run(row.id)} onEdit={() => setEdited(row.id)} onLeave={() => setLeaving(row)} /> }] : []),
   ];

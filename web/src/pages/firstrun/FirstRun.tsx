@@ -9,6 +9,7 @@ import { href } from "../../router/router";
 import { firstRun as text } from "../../text/firstrun";
 import { Command, Panel, ProblemView } from "../../ui/parts";
 import { endAfter } from "../settings/links";
+import "./firstrun.css";
 import { keyFile, waysIn } from "./ways";
 
 /** A key that may send sessions, shown once, in the command that stores it. */
@@ -45,7 +46,7 @@ export function FirstRun() {
         </p>
       </div>
       {may(me, "OWNER") ? <Key /> : <p className="quiet">{text.keyOfOwner}</p>}
-      <div className="ways">
+      <div className="first-ways">
         {waysIn(location.origin).map((way) => (
           <Panel key={way.title} title={way.title}>
             <div className="way">
