@@ -78,7 +78,7 @@ export const fleet = {
   legend: { held: "GPU hours held by sessions", busy: "of these, the GPU was busy", unknown: "of these, nobody knows whether it was busy" },
   dayChart: "GPU hours by day; drag over days to choose a range",
   day: (day: string, held: string, busy: string, unknown: string) => `${day}: GPUs held for ${held}, GPU busy ${busy}${unknown ? `, unknown for ${unknown}` : ""}`,
-  sumsText: (busy: string, util: string) => `GPU busy is ${busy}. Utilisation is ${util}.`,
+  sumsText: "GPU busy is the part of the time of all GPUs that these sessions held in which their own work ran. Utilisation comes from the driver: kernels of any program, while it was sampled.",
   sumColumns: { name: "Name", hours: "GPU hours", busy: "GPU busy", util: "Utilisation", energy: "Energy", sessions: "Sessions", kernels: "Kernels", worst: "Worst finding" },
   sumNone: "Nothing ran on these days.",
   counted: (known: string, all: string) => `known for ${known} of ${all} sessions`,

@@ -7,9 +7,10 @@ import { copyText } from "./forms";
 import { Room } from "./room";
 
 /** A line may be broken after a separator of a name, so that no word of the name is alone on a
- * line. Paths have enough separators without those within their words. */
+ * line. Paths have enough separators without those within their words; the first / of a path stays
+ * with it. */
 const NAMES = /(?<=[_:<,\u2026])(?=[A-Za-z0-9])/;
-const PATHS = /(?<=[|/,=\u2026])(?=[A-Za-z0-9])/;
+const PATHS = /(?<=\S[|/,]|\u2026)(?=[A-Za-z0-9])/;
 const broken = (text: string) => text.split(/[|/]/.test(text) ? PATHS : NAMES).flatMap((part, at) => (at ? [<wbr key={at} />, part] : [part]));
 
 const Pieces = ({ pieces }: { pieces: readonly Piece[] }) => pieces.map(({ text, hit }, at) => (hit ? <mark key={at}>{broken(text)}</mark> : <Fragment key={at}>{broken(text)}</Fragment>));

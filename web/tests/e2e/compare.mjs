@@ -52,7 +52,7 @@ async function answer(page) {
   const first = page.locator(".compare-answer");
   const lines = (await first.locator("p").allInnerTexts()).map(plain);
   const { sentences } = await page.evaluate(async () => (await fetch("/api/v1/compare?a=cmp-a&b=cmp-b")).json());
-  check(sentences.length >= 3 && sentences.every((line) => lines.includes(plain(line.replace(/(\d) us\b/g, "$1 µs").replace(/ -(?=\d)/g, " −")))), `answer: ${lines.join(" | ")} for ${sentences.join(" | ")}`);
+  check(sentences.length >= 3 && sentences.every((line) => lines.includes(plain(line.replace(/(\d) us\b/g, "$1 µs").replace(/ -(?=\d)/g, " −").replace(/(\d),(?=\d{3}\b)/g, "$1 ")))), `answer: ${lines.join(" | ")} for ${sentences.join(" | ")}`);
   check(lines.every((line) => !/(^|[\s(])-\d/.test(line)), `answer: a hyphen for a minus: ${lines.join(" | ")}`);
   check(/^B: \d+\.\d % less kernel time \(/.test(lines[0]), `answer: begins with ${lines[0]}`);
   check(lines.some((line) => line.includes("gemm") && line.includes("shorter a call")), `answer: names the kernel: ${lines.join(" | ")}`);

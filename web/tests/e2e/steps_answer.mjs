@@ -29,7 +29,7 @@ export async function bar({ page, t, origin, hf }) {
   await rest(page);
   const report = await ask(page, `sessions/${hf}/summary`);
   const said = (await page.getByRole("list", { name: "The session in sentences" }).innerText()).replaceAll("\u202f", " ");
-  for (const line of report.summary) t.check(said.includes(line.replace(/(\d) us\b/g, "$1 µs")), `answer: the sentence "${line}" is missing from ${said}`);
+  for (const line of report.summary) t.check(said.includes(line.replace(/(\d) us\b/g, "$1 µs").replace(/(\d),(?=\d{3}\b)/g, "$1 ")), `answer: the sentence "${line}" is missing from ${said}`);
   const bottom = await page.locator(".time-bar").evaluate((box) => box.getBoundingClientRect().bottom);
   t.check(bottom < 800, `answer: the bar ends at ${bottom} px`);
   const [part] = report.time.parts.filter(({ idle }) => idle).sort((a, b) => b.ns - a.ns);

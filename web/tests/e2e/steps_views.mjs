@@ -134,7 +134,8 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   const rows = page.getByRole("region", { name: "Sessions", exact: true });
   check(/\S+ · GPU-night-[ab]/.test(await rows.locator("tbody tr").first().innerText()), `trends: model and UUID of a GPU: ${await rows.locator("tbody tr").first().innerText()}`);
   const wide = await rows.locator("thead th").evaluateAll((heads) => heads.map((head) => head.getBoundingClientRect().width));
-  check(wide[0] < 170 && wide[3] >= wide[0], `trends: widths of the columns: ${wide}`);
+  const cut = await rows.locator("tbody tr").first().locator("td").evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.innerText));
+  check(wide[0] < 180 && wide[3] >= wide[0] && cut.length === 0, `trends: widths of the columns: ${wide}, cut: ${cut}`);
 
   // Dots have tips, and lead to their session.
   const box = await page.locator(".trend-box").boundingBox();

@@ -77,7 +77,7 @@ function HostHead({ host, now, onForget }: { host: RowHostNow; now: number; onFo
         {host.system} · {text.host.seen} {seenText(host.seen, now)}
       </span>
       <span className="host-meter small end">
-        {old && text.lastKnownShort} {text.host.cpu} {s.cpu !== null && <Meter part={s.cpu} />} <span className="number">{percent(s.cpu)}</span>
+        {old && `${text.lastKnownShort}:`} {text.host.cpu} {s.cpu !== null && <Meter part={s.cpu} />} <span className="number">{percent(s.cpu)}</span>
       </span>
       <span className="host-meter small">
         {text.host.memory} {s.memory !== null && <Meter part={s.memory} />} <span className="number">{percent(s.memory)}</span>

@@ -71,7 +71,7 @@ function Sums({ by, range }: { by: (typeof BY)[number]; range: Range }) {
   return (
     <>
       <Listing roomy label={text.history} columns={columns} rows={asked.data.rows} keyOf={(row) => row.name} />
-      <p className="panel-body quiet small">{text.sumsText(text.busyText, text.utilText)}</p>
+      <p className="panel-body quiet small">{text.sumsText}</p>
     </>
   );
 }

@@ -19,6 +19,7 @@ import { idsIn } from "../compare/model";
 import { FirstRun } from "../firstrun/FirstRun";
 import { COLUMNS, columnsOf, useColumns } from "./columns";
 import { Delete } from "./Delete";
+import "./sessions.css";
 import { askedFor, askingOf, countedFor, FILTERS, NARROWING, STATES, type Asked } from "./filters";
 
 const LIVE_MS = 5000;
@@ -122,7 +123,7 @@ function Filters({ query }: { query: URLSearchParams }) {
           .map(([value, name]) => ({ value, label: name }))}
         onChange={setSince}
       />
-      <div className="narrow-search">
+      <div className="narrow-search label-search">
         <Search label={text.label} hint={text.labelHint} value={label} onChange={setLabel} />
       </div>
       <div className="narrow-search">

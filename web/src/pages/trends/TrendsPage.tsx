@@ -2,7 +2,7 @@
 // and which sessions, hosts and GPUs are outliers. The address says what is followed and how it is
 // shown.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
-import { useEffect, useMemo } from "react";
+import { useEffect, useMemo, type ReactNode } from "react";
 import type { History } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { change, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
@@ -38,28 +38,33 @@ const time = (id: "mean" | "p50" | "p99" | "total"): ColumnDef<Session> => ({
 
 /** The model of a GPU and as much of its UUID as distinguishes it; rows have UUIDs alone. A GPU that the server does not know
  * now has no model. */
-function useGpuText(answer: History): (uuid: string) => string {
+function useGpuText(answer: History): (uuid: string) => ReactNode {
   const known = useApi("gpus", {});
   return useMemo(() => {
     const models = new Map((known.data?.rows ?? []).map((gpu) => [gpu.uuid, gpu.name]));
     const short = shortUuids(machinesOf(answer.gpus).map(({ name }) => ({ uuid: name })));
-    return (uuid) => [models.get(uuid), short(uuid)].filter(Boolean).join(" · ");
+    return (uuid) => (
+      <>
+        {models.get(uuid) && `${models.get(uuid)} · `}
+        <span className="number">{short(uuid)}</span>
+      </>
+    );
   }, [known.data, answer.gpus]);
 }
 
-const columnsFor = (kind: Kind, gpuText: (uuid: string) => string): ColumnDef<Session>[] => [
+const columnsFor = (kind: Kind, gpuText: (uuid: string) => ReactNode): ColumnDef<Session>[] => [
   {
     id: "started",
     header: c.started,
     accessorFn: (s) => Number(s.started),
-    meta: { width: "160px", lead: true },
+    meta: { width: "174px", lead: true },
     cell: ({ row: { original: s } }) => (
       <Link href={href("session", { session: s.session, tab: "insights" })} title={`${exactDate(s.started)}. ${text.gone}`}>
         {date(s.started)}
       </Link>
     ),
   },
-  ...(kind === "app" ? [] : [{ id: "app", header: c.app, accessorKey: "app", sortDescFirst: false, meta: { width: "minmax(110px, 1fr)" } } satisfies ColumnDef<Session>]),
+  ...(kind === "app" ? [] : [{ id: "app", header: c.app, accessorKey: "app", sortDescFirst: false, meta: { width: "minmax(130px, 1fr)" } } satisfies ColumnDef<Session>]),
   { id: "host", header: c.host, accessorKey: "host", sortDescFirst: false, meta: { width: "minmax(100px, 1fr)" }, cell: ({ row: { original: s } }) => <Link href={href("host", { host: s.host })}>{s.host}</Link> },
   { id: "gpu", header: c.gpu, accessorKey: "gpu", sortDescFirst: false, meta: { width: "minmax(170px, 2fr)", grows: true }, cell: ({ row: { original: s } }) => <span className="differences" title={s.gpu}>{gpuText(s.gpu)}</span> },
   ...(kind === "app" ? [] : [{ id: "calls", header: c.calls, accessorFn: (s: Session) => s.calls ?? -1, meta: { width: "90px", right: true }, cell: ({ row: { original: s } }: { row: { original: Session } }) => <span title={exact(s.calls)}>{count(s.calls)}</span> } satisfies ColumnDef<Session>]),
@@ -130,7 +135,7 @@ function Steps({ steps, sessions, count: all }: { steps: Step[]; sessions: Sessi
   );
 }
 
-function Machines({ title, machines, to, textOf }: { title: string; machines: Machine[]; to?: (name: string) => string; textOf?: (name: string) => string }) {
+function Machines({ title, machines, to, textOf }: { title: string; machines: Machine[]; to?: (name: string) => string; textOf?: (name: string) => ReactNode }) {
   const head = text.machineColumns;
   const columns: Column<Machine>[] = [
     { label: head.name, className: "wrap", title: (m) => m.name, show: (m) => (to ? <Link href={to(m.name)}>{m.name}</Link> : (textOf?.(m.name) ?? m.name)) },
