@@ -84,16 +84,22 @@ static bool is_named(const struct storm_lines *s, size_t i)
     return i < s->count && 100 * cells_share((double)s->most[i].ns, (double)s->all) >= LEAST;
 }
 
-/* Puts "42 % (± 7 points)"; for time that launches ended the error is unknown. before, after: texts
- * around the error. */
+/* Puts "42 % (± 7 points)", or "42 % ± 7" without brackets; where the half-width goes beyond the
+ * whole, the bound that it leaves: "at least 85 %". For time that launches ended, and for the
+ * whole, there is no error. */
 static void put_share(const struct storm_lines *s, const struct storm_line *l, struct buf *out,
-                      const char *before, const char *after)
+                      bool brackets)
 {
     int64_t half = storm_line_half_width(l);
-    buf_printf(out, "%.0f %%", 100 * cells_share((double)l->ns, (double)s->all));
-    if (half != CELL_NULL)
-        buf_printf(out, " %s± %.0f%s", before, 100 * cells_share((double)half, (double)s->all),
-                   after);
+    double share = 100 * cells_share((double)l->ns, (double)s->all);
+    double error = half == CELL_NULL ? 0 : 100 * cells_share((double)half, (double)s->all);
+    buf_printf(out, "%.0f %%", share);
+    if (half == CELL_NULL || l->ns >= s->all)
+        return;
+    if (share + error <= 100)
+        buf_printf(out, brackets ? " (± %.0f points)" : " ± %.0f", error);
+    else if (error < share)
+        buf_printf(out, brackets ? " (at least %.0f %%)" : ", at least %.0f %%,", share - error);
 }
 
 void storm_lines_put(const struct model *m, const struct storm_lines *s, struct buf *out)
@@ -106,7 +112,7 @@ void storm_lines_put(const struct model *m, const struct storm_lines *s, struct 
         buf_str(out, !i                   ? "; of the time before slow launches the host spent "
                      : is_named(s, i + 1) ? ", "
                                           : " and ");
-        put_share(s, l, out, "(", " points)");
+        put_share(s, l, out, true);
         insight_put_where(m, l->place, out);
         looks += l->looks;
         ended |= l->ended > l->ns / 20;
@@ -121,7 +127,7 @@ void storm_lines_put_first(const struct model *m, const struct storm_lines *s, s
 {
     if (!is_named(s, 0))
         return;
-    put_share(s, &s->most[0], out, "", "");
+    put_share(s, &s->most[0], out, false);
     buf_str(out, " at ");
     stacks_put_place(m, s->most[0].place, out);
 }

@@ -90,6 +90,21 @@ TEST(test_storm_of_lines)
     assert_non_null(strstr(i->text, " points) at a.py:10 in f(), by 120 samples"));
     finder_end();
 
+    finder_begin("all of it at one line");
+    storm_at(finder_python("a.py", "f", 10), 0, 5, 5, true);
+    i = finder_find("launch_storm", "a.py:10");
+    assert_non_null(i);
+    assert_non_null(strstr(i->text, "the host spent 100 % at a.py:10 in f(), by 120 samples"));
+    finder_end();
+
+    finder_begin("nearly all of it at one line");
+    a = finder_python("a.py", "f", 10);
+    storm_at(finder_python("b.py", "g", 20), a, 1, 120, true);
+    i = finder_find("launch_storm", "a.py:10");
+    assert_non_null(i);
+    assert_non_null(strstr(i->text, "the host spent 99 % (at least 9"));
+    finder_end();
+
     finder_begin("stacks alone"); /* what ended the time has no error */
     a = finder_python("a.py", "f", 10);
     b = finder_python("b.py", "g", 20);
