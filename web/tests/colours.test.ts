@@ -52,8 +52,7 @@ describe.each(["light", "dark"] as const)("colours of the %s theme", (theme) => 
 });
 
 describe("causes of idle time", () => {
-  const keys = new Map([...textOf("src/analyze/model/idle/idle.c").matchAll(/\[(IDLE_\w+)\] = \{"(\w+)", "/g)].map((m) => [m[1]!, m[2]!]));
-  const names = [...textOf("src/analyze/report/time.c").matchAll(/\[TIME_IDLE \+ (IDLE_\w+)\] = \{"([^"]+)"/g)].map((m) => [keys.get(m[1]!)!, m[2]!] as const);
+  const names = [...textOf("src/analyze/model/idle/idle.c").matchAll(/\[IDLE_\w+\] = \{"(\w+)", "([^"]+)"/g)].map((m) => [m[1]!, m[2]!] as const);
   it("have the names of the report's bar", () => {
     expect(names.length).toBe(14);
     expect(timelineText.causes).toEqual(Object.fromEntries(names));

@@ -13,7 +13,7 @@ export const syncs = {
   stream: "a stream waits, not the host",
   /** Kinds of calls, by their names in the report (docs/report.md). */
   calls: {
-    other: "other calls", event: "event synchronizations", "stream wait": "waits of a stream for an event", stream: "stream synchronizations", context: "context synchronizations", copy: "copies", fill: "fills", free: "frees", allocate: "allocations", "load code": "loads of code",
+    other: "other calls", event: "event synchronizations", "stream wait": "waits of a stream for an event", stream: "stream synchronizations", context: "context synchronizations", copy: "blocking copies", fill: "blocking fills", free: "frees", allocate: "allocations", "load code": "loading code",
   } as Record<string, string>,
   deviceCalls: "device synchronizations", // of AMD's GPUs, for "context"
 };

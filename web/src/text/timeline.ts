@@ -106,7 +106,7 @@ export const timelineText = {
   stackOf: (frames: number) => `Stack, ${frames} ${frames === 1 ? "frame" : "frames"}, innermost first`,
   causes: {
     host_sync: "host waits", copy: "blocking copies", memory: "allocating, freeing", code: "loading code", queued: "held up by other work", back_to_back: "between kernels", slow_launches: "slow launches", late_launch: "late launches",
-    nothing_submitted: "nothing submitted", before_first: "before the first work", after_last: "after the last work", engine: "profiler's engine", other_process: "other processes", start_up: "start-up",
+    nothing_submitted: "nothing submitted", before_first: "before the first work", after_last: "after the last work", engine: "profiler's engine", other_process: "other processes on the GPU", start_up: "start-up",
   } as Record<string, string>,
   idle: (cause: string) => `GPU idle: ${cause}`,
   cause: "Cause",

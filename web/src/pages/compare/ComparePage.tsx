@@ -138,9 +138,9 @@ const columnsFor = (kind: Kind, a: string, b: string): ColumnDef<Line>[] => [
   { id: "q", accessorFn: (l) => -(l.q ?? 2), header: c.certainty, meta: { width: "140px", right: true }, cell: ({ row: { original: l } }) => <span title={l.test ? text.tests[l.test] : undefined}>{l.q === null ? UNKNOWN : l.q < 0.001 ? "< 0.001" : l.q.toFixed(3)}</span> },
 ];
 
-/** all: how many rows the server knows; its answer has those that differ most. */
-function Lines({ what, lines, all, name, a, b }: { what: string; lines: Line[]; all: unknown; name: Kind; a: string; b: string }) {
-  const cut = allOf(lines.length, all);
+/** all, compared: how many rows both sides have, and how many the server compares; its answer has those that differ most. */
+function Lines({ what, lines, all, compared, name, a, b }: { what: string; lines: Line[]; all: unknown; compared: unknown; name: Kind; a: string; b: string }) {
+  const cut = allOf(lines.length, all, compared);
   const title = cut ? text.listed(what, count(lines.length), count(cut.all), cut.more) : text.number(what, count(lines.length));
   const columns = useMemo(() => columnsFor(name, a, b), [name, a, b]);
   const { query } = usePlace();
@@ -244,8 +244,8 @@ function Answer({ a, b }: { a: string[]; b: string[] }) {
         </Panel>
       </div>
       <Difference a={a} b={b} />
-      <Lines name="k" a={a[0]!} b={b[0]!} what={text.kernels} all={asked.data.kernel_count} lines={lines.kernels} />
-      {lines.scopes.length > 0 && <Lines name="s" a={a[0]!} b={b[0]!} what={text.scopes} all={asked.data.scope_count} lines={lines.scopes} />}
+      <Lines name="k" a={a[0]!} b={b[0]!} what={text.kernels} all={asked.data.kernel_count} compared={asked.data.kernels_compared} lines={lines.kernels} />
+      {lines.scopes.length > 0 && <Lines name="s" a={a[0]!} b={b[0]!} what={text.scopes} all={asked.data.scope_count} compared={asked.data.scopes_compared} lines={lines.scopes} />}
     </>
   );
 }

@@ -94,13 +94,12 @@ export function points(a: number | null, b: number | null): string {
   return `${Number(size) === 0 ? "" : b > a ? "+" : "−"}${size}`;
 }
 
-/** A digest has so many kernels and scopes of a session (docs/compare.md): a number of rows from here on may be the limit. */
-export const DIGEST_ITEMS = 4096;
-
-/** The number of all rows, if the rows of the answer are fewer. */
-export function allOf(shown: number, all: unknown): { all: number; more: boolean } | null {
-  const known = number(all);
-  return known === null || known <= shown ? null : { all: known, more: known >= DIGEST_ITEMS };
+/** The number of all rows, if the rows of the answer are fewer. `all` is null if a session has more kernels or scopes than are
+ * compared (docs/compare.md). */
+export function allOf(shown: number, all: unknown, compared: unknown): { all: number; more: boolean } | null {
+  const least = number(all) ?? number(compared);
+  const more = number(all) === null;
+  return least === null || (least <= shown && !more) ? null : { all: least, more };
 }
 
 /** The applications of both sides, if they differ. */
