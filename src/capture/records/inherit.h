@@ -5,6 +5,11 @@
  * innermost scope and is marked as inherited. If several threads had scopes open, the
  * launch stays without a scope, and is counted.
  *
+ * Only scopes that the program opened are inherited: the caller leaves out the ranges that a
+ * library opened itself (wire/library_range.h), which say what the library does on its own
+ * thread. Whether a scope ever ends is not known yet; the analysis takes back what was inherited
+ * from a scope that never ended.
+ *
  * The program's threads note the launch and its tick. Which scopes were open at that tick is
  * known once all rings are drained up to one tick; until then each thread's changes of the
  * round are kept here in order. [collector] */

@@ -72,6 +72,8 @@ struct scopes_drain {
     void (*thread)(void *arg, int32_t tid, const char *name); /* before a row names the thread */
     void *arg;
     uint64_t lost;           /* scopes lost because the collector had no memory */
+    uint32_t tag;            /* of the scope that began last */
+    bool library;            /* that tag is a library's */
     struct inherit inherit;  /* launches outside scopes */
     uint64_t until;          /* slots of this tick or later wait for the next round */
     struct tick_curve curve; /* of the session */
@@ -84,7 +86,9 @@ struct scopes_drain {
     struct spans spans; /* that ended recently */
 };
 
-/* Instance of the innermost scope that has been open since `start` (ns) or longer, if only one
+/* Ranges that a library opened itself are no scopes for the two functions below.
+ *
+ * Instance of the innermost scope that has been open since `start` (ns) or longer, if only one
  * thread has had scopes open since then; 0: no scope, or several threads had. Call this function
  * after scopes_drain. [collector] */
 uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);

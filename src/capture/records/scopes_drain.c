@@ -20,6 +20,7 @@
 #include "capture/stacks/stacking.h"
 #include "capture/threads/names.h"
 #include "capture/threads/threads.h"
+#include "wire/library_range.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -82,6 +83,26 @@ static void write_open(struct scopes_drain *d, struct thread_state *t, size_t de
     writer_row(d->writer, RECORD_scope_open, (const int64_t *)&row);
 }
 
+/* True if a scope with that tag is a range that a library opened itself. The tag mostly repeats. */
+static bool is_library(struct scopes_drain *d, uint32_t tag)
+{
+    if (tag != d->tag) {
+        const char *text = intern_text(names_table(), tag, NULL);
+        d->tag = tag;
+        d->library = text && library_range(text);
+    }
+    return d->library;
+}
+
+/* The thread's innermost scope that the program opened; 0: it has none open. */
+static uint64_t innermost(const struct thread_state *t)
+{
+    size_t n = t->scope_count;
+    while (n && t->scopes[n - 1].library)
+        n--;
+    return n ? t->scopes[n - 1].instance : 0;
+}
+
 static void scope_begun(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     if (t->scope_count == t->scope_cap &&
@@ -94,21 +115,17 @@ static void scope_begun(struct scopes_drain *d, struct thread_state *t, const st
                                .parent = t->scope_count > 1 ? top[-1].instance : 0,
                                .start = slot_ns(d, t, s),
                                .name = s->id,
-                               .tag = (uint32_t)s->tag};
+                               .tag = (uint32_t)s->tag,
+                               .library = is_library(d, (uint32_t)s->tag)};
     if (t->prefix.kind == SLOT_BENCH) {
         top->repeat = t->prefix.id;
         top->warmup = (uint32_t)t->prefix.tag;
     }
-    inherit_change(&d->inherit, s->tick, s->instance);
+    inherit_change(&d->inherit, s->tick, innermost(t));
     if (writer_wants_begins(d->writer)) {
         top->flushes = WRITTEN;
         write_open(d, t, t->scope_count - 1);
     }
-}
-
-static uint64_t innermost(const struct thread_state *t)
-{
-    return t->scope_count ? t->scopes[t->scope_count - 1].instance : 0;
 }
 
 /* Takes the innermost scope off the stack. It never ends, and its scope_open row stays. */
@@ -133,7 +150,8 @@ static void write_scope(struct scopes_drain *d, struct thread_state *t, const st
         .repeat = s->repeat,
         .warmup = s->warmup,
     };
-    spans_add(&d->spans, &(struct span){s->start, end, s->instance, t->tid});
+    if (!s->library)
+        spans_add(&d->spans, &(struct span){s->start, end, s->instance, t->tid});
     d->thread(d->arg, t->tid, t->name);
     writer_row(d->writer, RECORD_scope, (const int64_t *)&row);
 }
@@ -141,6 +159,7 @@ static void write_scope(struct scopes_drain *d, struct thread_state *t, const st
 static void scope_ended(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     size_t at = t->scope_count;
+    uint64_t before = innermost(t);
     while (at > 0 && t->scopes[at - 1].instance != s->instance)
         at--;
     if (at == 0)
@@ -148,9 +167,10 @@ static void scope_ended(struct scopes_drain *d, struct thread_state *t, const st
     while (t->scope_count > at) /* their ends never came: a signal handler was in between */
         scope_left(d, t);
     const struct scope_seen *top = &t->scopes[--t->scope_count];
-    t->left = slot_ns(d, t, s);
+    int64_t end = slot_ns(d, t, s);
+    t->left = innermost(t) != before ? end : t->left;
     inherit_change(&d->inherit, s->tick, innermost(t));
-    write_scope(d, t, top, t->scope_count, t->left);
+    write_scope(d, t, top, t->scope_count, end);
 }
 
 /* Takes one scope out of the thread's open ones; scopes inside it stay. False: it is not open. */
@@ -165,6 +185,8 @@ static bool scope_take(struct scopes_drain *d, struct thread_state *t, uint64_t 
     struct scope_seen gone = t->scopes[--at];
     t->scope_count--;
     memmove(&t->scopes[at], &t->scopes[at + 1], (t->scope_count - at) * sizeof t->scopes[0]);
+    if (!gone.library && end > t->left)
+        t->left = end;
     write_scope(d, t, &gone, at, end > gone.start ? end : gone.start);
     return true;
 }
@@ -173,7 +195,6 @@ static void scope_abandoned(struct scopes_drain *d, struct thread_state *t, cons
 {
     int64_t end = slot_ns(d, t, s);
     if (scope_take(d, t, s->instance, end)) {
-        t->left = end;
         inherit_change(&d->inherit, s->tick, innermost(t));
     } else if (mem_grow(&d->afar, &d->afar_cap, d->afar_count + 1, sizeof *d->afar, AFAR_MOST)) {
         d->lost++;
@@ -392,8 +413,8 @@ static void thread_bury(void *arg, struct thread_state *t)
     struct scopes_drain *d = arg;
     if (t->seen_session != gate_session())
         return;
-    if (t->left > d->left || t->scope_count > 0)
-        d->left = t->scope_count > 0 ? clock_mono() : t->left;
+    if (t->left > d->left || innermost(t))
+        d->left = innermost(t) ? clock_mono() : t->left;
     while (t->scope_count > 0)
         scope_left(d, t);
 }
@@ -405,14 +426,14 @@ uint64_t scopes_cover(const struct scopes_drain *d, int64_t start)
     if (d->left >= start)
         return 0;
     for (const struct thread_state *t = threads_first(); t; t = t->next) {
-        if (t->seen_session != gate_session() || (!t->scope_count && t->left < start))
+        if (t->seen_session != gate_session() || (!innermost(t) && t->left < start))
             continue;
         if (only)
             return 0;
         only = t;
     }
     for (size_t i = 0; only && i < only->scope_count && only->scopes[i].start <= start; i++)
-        covers = only->scopes[i].instance;
+        covers = only->scopes[i].library ? covers : only->scopes[i].instance;
     return covers;
 }
 
@@ -424,8 +445,9 @@ int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end)
     spans_look(&d->spans, &a);
     for (const struct thread_state *t = threads_first(); t; t = t->next)
         for (size_t i = 0; t->seen_session == gate_session() && i < t->scope_count; i++)
-            spans_consider(
-                &a, &(struct span){t->scopes[i].start, INT64_MAX, t->scopes[i].instance, t->tid});
+            if (!t->scopes[i].library)
+                spans_consider(&a, &(struct span){t->scopes[i].start, INT64_MAX,
+                                                  t->scopes[i].instance, t->tid});
     return spans_covering(&d->spans, &a);
 }
 

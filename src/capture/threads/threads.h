@@ -127,6 +127,7 @@ struct scope_seen {
     int64_t start;
     uint32_t name, tag, repeat, warmup;
     uint32_t flushes; /* boundaries seen while open */
+    bool library;     /* a library's own range (wire/library_range.h) */
 };
 
 struct thread_state {
@@ -161,7 +162,7 @@ struct thread_state {
     uint64_t limit;        /* slots up to here are older than the newest knot of the curve */
     uint32_t seen_session; /* the fields below belong to that session */
     int64_t now;           /* the latest time of a slot, ns */
-    int64_t left;          /* when a scope ended last, ns; INT64_MIN: none has */
+    int64_t left;          /* when a scope of the program ended last, ns; INT64_MIN: none has */
     struct scope_seen *scopes;
     size_t scope_count, scope_cap;
     struct slot prefix;    /* the first slot of a pair */

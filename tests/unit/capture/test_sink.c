@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "base/log.h"
+#include "capture/records/scopes.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <errno.h>
@@ -349,7 +350,7 @@ static void *beside(void *arg)
 }
 
 /* In addition to the wait's row there is a row with all values of the call; outside of scopes it
- * inherits a scope. */
+ * inherits a scope of the program, not a library's range inside it. */
 TEST(test_synchronizations_of_calls)
 {
     struct session_log log;
@@ -364,8 +365,10 @@ TEST(test_synchronizations_of_calls)
                                  .context = 2,
                                  .stream = 7,
                                  .event = 77});
+    uint64_t range = scopes_begin_text("ncclAllReduce", 13, "NCCL");
     pthread_create(&thread, NULL, beside, &tid);
     pthread_join(thread, NULL);
+    scopes_leave(range);
     synchronize(4, (struct wait){.call = WAIT_EVENT,
                                  .sync = true,
                                  .context = WAIT_NO_CONTEXT,
