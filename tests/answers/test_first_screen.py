@@ -4,8 +4,9 @@
     tests/answers/test_first_screen.py --gpufl FILE [--data DIR]
 
 For each program: the shares of the bar add up to 100 %; at most five findings, of two lines each at 100 columns, no two of
-them with the same words; a line that is cut keeps its place; a range has two different ends; and a finding gives back no
-more than the idle time in its sentence, if that is idle time of the host at its line.
+them with the same words; a line that is cut keeps its place; a range has two different ends; a finding gives back no
+more than the idle time in its sentence, if that is idle time of the host at its line; and no scope holds what it cannot:
+a library's range inherits nothing, and one that never ended has no work.
 """
 import argparse
 import json
@@ -16,6 +17,7 @@ import sys
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "answers"
 WIDTH, FINDINGS = 100, 5
+LIBRARIES = ("NCCL", "TSL", "CCCL", "cuDNN", "cuBLAS")
 MADE = ("activity_calls_ns", "activity_copies_ns", "interrupted_ns")  # gains besides the idle time
 HEAD = re.compile(r"^  (\d)\. (≤ )?([\d.]+(?: to [\d.]+)? %(?: ± [\d.]+)?) +(\S.*)$")
 
@@ -61,6 +63,17 @@ def faults_of_text(screen):
             yield f"both ends are {least}"
 
 
+def faults_of_scopes(report):
+    """Yields scopes with kernels that other threads launched, or that were launched after them."""
+    for scope in report["scopes"]:
+        never = scope["open"] and not scope["calls"]
+        library = scope["tag"] in LIBRARIES
+        if (library or never) and scope["self_inherited_kernels"]:
+            yield f"{'|'.join(scope['path'])} inherits {scope['self_inherited_kernels']} kernels"
+        if library and never and (scope["self_kernels"] or scope["waits"]):
+            yield f"{'|'.join(scope['path'])} never ended, and has {scope['self_kernels']} kernels and {scope['waits']} waits"
+
+
 def faults_of_json(report):
     """Yields claims that are larger than their evidence, and sentences that occur twice."""
     for at, finding in enumerate(report["insights"]):
@@ -92,7 +105,7 @@ def main():
         command = [arguments.gpufl, "report", str(folder)]
         screen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         report = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
-        for fault in [*faults_of_text(screen.replace(str(folder), folder.name)), *faults_of_json(report)]:
+        for fault in [*faults_of_text(screen.replace(str(folder), folder.name)), *faults_of_json(report), *faults_of_scopes(report)]:
             failed += 1
             print(f"{folder.name}: {fault}")
     print(f"{programs} programs, {failed} faults")

@@ -111,7 +111,7 @@ static int ensure_device(struct model *m, uint32_t index)
 
 struct columns {
     unsigned stream, correlation, scope;
-    int stack, thread; /* -1: the record has none */
+    int stack, thread, inherited; /* -1: the record has none */
 };
 
 static uint32_t id_cell(const struct wire_batch *b, int column, size_t i)
@@ -151,6 +151,7 @@ static int take_processes(struct model *m, const struct wire_batch *b)
 static int take_work(struct model *m, const struct wire_batch *b, const struct columns *c)
 {
     int64_t last = 0; /* rows of one scope mostly follow each other */
+    bool last_heir = false;
     uint32_t handle = 0;
     int rc = 0;
     for (size_t i = 0; !rc && i < b->rows; i++) {
@@ -162,8 +163,11 @@ static int take_work(struct model *m, const struct wire_batch *b, const struct c
         a.first = a.newest = id_cell(b, (int)c->correlation, i);
         a.stack = id_cell(b, c->stack, i);
         a.thread = id_cell(b, c->thread, i);
-        if (scope != last)
-            rc = scope_path_handle(m, last = scope, &handle);
+        bool heir = id_cell(b, c->inherited, i) == 1;
+        if (scope != last || heir != last_heir)
+            rc = scope_path_handle(m, scope, heir, &handle);
+        last = scope;
+        last_heir = heir;
         a.scope = handle;
         if (!rc && device >= m->idle.device_count)
             rc = ensure_device(m, device);
@@ -177,15 +181,14 @@ static int take_work(struct model *m, const struct wire_batch *b, const struct c
 
 int sum_idle_batch(struct model *m, const struct wire_batch *b)
 {
-    static const struct columns kernel = {COL_kernel_stream, COL_kernel_correlation,
-                                          COL_kernel_scope, COL_kernel_stack, COL_kernel_thread},
-                                graph = {COL_graph_run_stream, COL_graph_run_correlation,
-                                         COL_graph_run_scope, COL_graph_run_stack,
-                                         COL_graph_run_thread},
-                                copy = {COL_memcpy_stream, COL_memcpy_correlation, COL_memcpy_scope,
-                                        COL_memcpy_stack, -1},
-                                fill = {COL_memset_stream, COL_memset_correlation, COL_memset_scope,
-                                        -1, -1};
+    static const struct columns
+        kernel = {COL_kernel_stream, COL_kernel_correlation, COL_kernel_scope,
+                  COL_kernel_stack,  COL_kernel_thread,      COL_kernel_inherited},
+        graph = {COL_graph_run_stream, COL_graph_run_correlation, COL_graph_run_scope,
+                 COL_graph_run_stack,  COL_graph_run_thread,      -1},
+        copy =
+            {COL_memcpy_stream, COL_memcpy_correlation, COL_memcpy_scope, COL_memcpy_stack, -1, -1},
+        fill = {COL_memset_stream, COL_memset_correlation, COL_memset_scope, -1, -1, -1};
     if (b->type == RECORD_launch)
         return idle_captured_batch(&m->idle.captured, b);
     if (b->type == RECORD_host_sample)

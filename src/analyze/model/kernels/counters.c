@@ -63,7 +63,7 @@ int sum_counters_batch(struct model *m, const struct wire_batch *b)
         c.count = 1;
         c.sum = c.least = c.most = decimal_double(d);
         if (scope > 0)
-            rc = scope_path_handle(m, scope, &c.scope);
+            rc = scope_path_handle(m, scope, false, &c.scope);
         rc = rc ? rc : add(&s->items, &c);
     }
     return rc;

@@ -115,7 +115,7 @@ static int add_scope(struct model *m, const struct sample_place *p, int64_t inst
     pool.function = p->function;
     pool.reason = p->reason;
     if (instance > 0)
-        rc = scope_path_handle(m, instance, &pool.scope);
+        rc = scope_path_handle(m, instance, false, &pool.scope);
     if (!rc && instance > 0 && pool.scope)
         rc = add_group(&s->scopes, pool.scope, p->reason, &p->count);
     else if (instance > 0) /* beyond the followed instances: in some unknown scope */

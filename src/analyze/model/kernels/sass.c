@@ -112,7 +112,7 @@ static int take_known(struct model *m, struct sass_place *p, int64_t scope)
     if (!rc && p->offset >= 0)
         rc = add_place(s, p);
     if (!rc && scope > 0) {
-        rc = scope_path_handle(m, scope, &g.scope);
+        rc = scope_path_handle(m, scope, false, &g.scope);
         if (!rc && g.scope)
             rc = add_group(&s->groups, &g);
     }

@@ -136,8 +136,13 @@ int scope_kernels_finish(struct sum_scopes *s)
     mem_free(k->slots);
     k->slots = NULL;
     k->slot_count = 0;
-    for (size_t i = 0; i < k->count; i++)
+    size_t inside = 0;
+    for (size_t i = 0; i < k->count; i++) {
         k->items[i].handle = scope_tree_node(s, k->items[i].handle);
+        if (k->items[i].handle) /* not outside all scopes after all */
+            k->items[inside++] = k->items[i];
+    }
+    k->count = inside;
     if (k->count)
         qsort(k->items, k->count, sizeof *k->items, compare);
     for (size_t i = 0; i < k->count; i++) {

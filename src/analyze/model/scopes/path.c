@@ -3,6 +3,7 @@
 
 #include "analyze/common/scope_text.h"
 #include "analyze/model/model.h"
+#include "analyze/model/scopes/inherited.h"
 #include "analyze/model/scopes/tree.h"
 #include "base/err.h"
 
@@ -10,11 +11,13 @@
 
 enum { DEPTH_MAX = 64, PATH_MAX_BYTES = 64 << 10 };
 
-int scope_path_handle(struct model *m, int64_t instance, uint32_t *handle)
+int scope_path_handle(struct model *m, int64_t instance, bool inherited, uint32_t *handle)
 {
     uint32_t node = 0;
     int rc = sum_scopes_ensure(m);
-    rc = rc ? rc : scope_tree_instance(&m->scopes, instance, &node);
+    if (!rc)
+        rc = inherited ? scope_inherited_node(&m->scopes, instance, &node)
+                       : scope_tree_instance(&m->scopes, instance, &node);
     *handle = rc || !node ? 0 : m->scopes.nodes[node].handle;
     return rc;
 }

@@ -6,13 +6,15 @@
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_PATH_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_PATH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct model;
 
-/* Finds the handle of a scope's instance; *handle 0: outside all scopes. Call while a log is read.
- * 0 or GPUFL_E_NOMEM. */
-int scope_path_handle(struct model *m, int64_t instance, uint32_t *handle);
+/* Finds the handle of a scope's instance; *handle 0: outside all scopes. inherited: for work of a
+ * thread that had no scope of its own (inherited.h). Call while a log is read. 0 or
+ * GPUFL_E_NOMEM. */
+int scope_path_handle(struct model *m, int64_t instance, bool inherited, uint32_t *handle);
 
 /* Finds the name of a handle's path; *name 0: outside all scopes. Call after sum_scopes_finish. 0
  * or GPUFL_E_NOMEM. */

@@ -3,6 +3,7 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"
+#include "analyze/model/scopes/inherited.h"
 #include "analyze/model/scopes/tree.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -54,8 +55,10 @@ static int take_scope(struct model *m, const struct wire_batch *b, size_t i)
                             .tag = tag,
                             .tags = tag != 0};
     scope_tree_add(&s->nodes[node].self, &one);
-    scope_tree_flag(s, instance, SCOPE_ENDED);
-    return histogram_add(&s->nodes[node].walls, ns);
+    bool library = scope_tag_is_library(m, tag);
+    scope_tree_flag(s, instance, SCOPE_ENDED | (library ? SCOPE_LIBRARY : 0));
+    rc = histogram_add(&s->nodes[node].walls, ns);
+    return rc || library ? rc : scope_inherited_ended(s, instance, node);
 }
 
 static int take_open(struct model *m, const struct wire_batch *b, size_t i)
@@ -70,7 +73,7 @@ static int take_open(struct model *m, const struct wire_batch *b, size_t i)
     uint32_t tag = model_name_cell(m, cells_get(b, COL_scope_open_tag, i));
     struct scope_sum one = {.tag = tag, .tags = tag != 0};
     scope_tree_add(&s->nodes[node].self, &one);
-    scope_tree_flag(s, instance, SCOPE_OPEN);
+    scope_tree_flag(s, instance, SCOPE_OPEN | (scope_tag_is_library(m, tag) ? SCOPE_LIBRARY : 0));
     return 0;
 }
 
@@ -134,15 +137,19 @@ static int take_activities(struct model *m, const struct wire_batch *b, unsigned
     struct sum_scopes *s = &m->scopes;
     const int64_t *scope = b->col[column], *start = b->col[0], *duration = b->col[1];
     int64_t last = 0, end;
+    bool heir = false; /* the last kernel inherited its scope */
     uint32_t node = 0;
     int rc = 0;
     for (size_t i = 0; !rc && start && duration && i < b->rows; i++) {
         int64_t instance = scope ? scope[i] : CELL_NULL;
         s->joins[kind].rows++;
         s->joins[kind].known += instance != CELL_NULL;
-        if (instance != last)
-            rc = scope_tree_instance(s, instance, &node);
+        bool inherits = kind == SCOPE_KERNELS && cells_or(b, COL_kernel_inherited, i, 0) == 1;
+        if (instance != last || inherits != heir)
+            rc = inherits ? scope_inherited_node(s, instance, &node)
+                          : scope_tree_instance(s, instance, &node);
         last = instance;
+        heir = inherits;
         if (rc || !cells_interval(start[i], duration[i], &end))
             continue;
         if (kind == SCOPE_KERNELS)
@@ -267,6 +274,7 @@ int sum_scopes_finish(struct model *m)
     struct sum_scopes *s = &m->scopes;
     int rc = sum_scopes_ensure(m);
     rc = rc ? rc : count_open(s);
+    rc = rc ? rc : scope_inherited_finish(m);
     rc = rc ? rc : scope_tree_adopt(s);
     rc = rc ? rc : sum_up(s);
     rc = rc ? rc : scope_kernels_finish(s);

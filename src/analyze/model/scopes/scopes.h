@@ -11,6 +11,7 @@
 
 #include "analyze/common/histogram.h"
 #include "analyze/model/scopes/kernels.h"
+#include "base/keyed.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,12 +74,15 @@ struct sum_scopes {
     size_t live;        /* nodes in use */
     uint32_t *handles;  /* owned: handle to node, or to another handle with SCOPE_FORWARD set */
     size_t handle_count, handle_cap;
-    uint32_t *instances; /* owned: instance to handle and two flags, 0: not seen; until finish */
+    uint32_t *instances; /* owned: instance to handle and flags, 0: not seen; until finish */
     size_t instance_count, instance_cap;
     uint32_t *slots; /* owned: named nodes by parent and name, 0: free */
     size_t slot_count, slot_used;
     uint32_t *stack; /* owned: for walks of the tree, since scopes may nest to any depth */
     size_t stack_cap;
+    struct keyed waiting; /* see inherited.h; until finish */
+    uint32_t last_tag;    /* id of model.names, of the scope that was asked for last */
+    bool last_library;    /* the tag is a library's */
     struct scope_kernels by_kernel;
     uint32_t other, lost; /* names: "(other)", "(not recorded)" */
     struct scope_join joins[SCOPE_ACTIVITIES];

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define FORWARD     (1u << 31) /* in handles[]: the other bits are another handle */
-#define HANDLE_MASK (SCOPE_ENDED - 1)
+#define HANDLE_MASK (SCOPE_LIBRARY - 1)
 
 /* ---- nodes and handles ----------------------------------------------------------------- */
 
@@ -68,6 +68,7 @@ void scope_tree_free(struct sum_scopes *s)
     mem_free(s->instances);
     mem_free(s->slots);
     mem_free(s->stack);
+    keyed_fini(&s->waiting);
     scope_kernels_fini(&s->by_kernel);
     memset(s, 0, sizeof *s);
 }
@@ -229,8 +230,7 @@ static int merge_pair(struct sum_scopes *s, size_t *depth, uint32_t into, uint32
     return 0;
 }
 
-/* Merges `from`, which has no parent, into a node of the tree, and frees it. */
-static int merge_nodes(struct sum_scopes *s, uint32_t into, uint32_t from)
+int scope_tree_merge(struct sum_scopes *s, uint32_t into, uint32_t from)
 {
     size_t depth = 0;
     int rc = push(s, &depth, into, from);
@@ -240,6 +240,24 @@ static int merge_nodes(struct sum_scopes *s, uint32_t into, uint32_t from)
         rc = merge_pair(s, &depth, into, from);
     }
     return rc;
+}
+
+int scope_tree_pending(struct sum_scopes *s, uint32_t *handle)
+{
+    uint32_t node;
+    int rc = new_node(s, SCOPE_PENDING, &node);
+    *handle = rc ? 0 : s->nodes[node].handle;
+    return rc;
+}
+
+int scope_tree_leave(struct sum_scopes *s, uint32_t node, uint32_t into)
+{
+    if (mem_grow(&s->handles, &s->handle_cap, s->handle_count + 1, sizeof *s->handles, HANDLE_MASK))
+        return GPUFL_E_NOMEM;
+    s->handles[s->nodes[node].handle] = s->nodes[into].handle | FORWARD;
+    s->nodes[node].handle = (uint32_t)s->handle_count;
+    s->handles[s->handle_count++] = node;
+    return 0;
 }
 
 /* ---- instances ------------------------------------------------------------------------- */
@@ -311,7 +329,7 @@ int scope_tree_place(struct sum_scopes *s, int64_t instance, int64_t parent, uin
     }
     *node = find_child(s, above, name);
     if (*node)
-        return merge_nodes(s, *node, pending);
+        return scope_tree_merge(s, *node, pending);
     *node = pending;
     return attach(s, pending, above, name);
 }
@@ -332,9 +350,15 @@ int scope_tree_adopt(struct sum_scopes *s)
         if (!home)
             rc = scope_tree_child(s, 0, s->lost, &home);
         if (!rc)
-            rc = merge_nodes(s, home, (uint32_t)i);
+            rc = scope_tree_merge(s, home, (uint32_t)i);
     }
     return rc;
+}
+
+uint32_t scope_tree_flags(const struct sum_scopes *s, int64_t instance)
+{
+    bool known = instance > 0 && (uint64_t)instance < s->instance_count;
+    return known ? s->instances[instance] & ~HANDLE_MASK : 0;
 }
 
 bool scope_tree_next(const struct sum_scopes *s, uint32_t *node)

@@ -17,8 +17,9 @@ enum {
     SCOPE_INSTANCES = 1 << 27, /* the largest instance number that is followed */
 };
 
-#define SCOPE_OPEN  (1u << 31) /* flags of instances[]: seen open, seen ended */
-#define SCOPE_ENDED (1u << 30)
+#define SCOPE_OPEN    (1u << 31) /* flags of instances[]: seen open, seen ended */
+#define SCOPE_ENDED   (1u << 30)
+#define SCOPE_LIBRARY (1u << 29) /* a library's own range */
 
 /* Makes the root if there is none. 0 or GPUFL_E_NOMEM, like all functions below. */
 int scope_tree_ensure(struct sum_scopes *s);
@@ -40,6 +41,19 @@ uint32_t scope_tree_node(struct sum_scopes *s, uint32_t handle);
 
 /* Sets a flag of an instance that is known. */
 void scope_tree_flag(struct sum_scopes *s, int64_t instance, uint32_t flag);
+
+/* The flags of an instance; 0: none. */
+uint32_t scope_tree_flags(const struct sum_scopes *s, int64_t instance);
+
+/* Makes a node without a name and without an instance, and returns its handle. */
+int scope_tree_pending(struct sum_scopes *s, uint32_t *handle);
+
+/* Merges `from`, which has no parent, into a node of the tree, and frees `from`. */
+int scope_tree_merge(struct sum_scopes *s, uint32_t into, uint32_t from);
+
+/* Makes the handle of a node that of another node: what refers to the node by its handle refers to
+ * the other one from then on. */
+int scope_tree_leave(struct sum_scopes *s, uint32_t node, uint32_t into);
 
 /* Moves nodes without a name under "(not recorded)" of the root. */
 int scope_tree_adopt(struct sum_scopes *s);

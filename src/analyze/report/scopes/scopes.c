@@ -346,8 +346,8 @@ static void put_notes(const struct page *p)
         page_text(
             p,
             "%s of %s kernels inherited: launched by a thread without scopes, they count in "
-            "the innermost scope of the only other thread that had any open. Stacks are never "
-            "inherited.",
+            "the program's innermost scope of the only other thread that had any open. Stacks "
+            "are never inherited.",
             units_count(a, (int64_t)all->inherited),
             units_count(b, (int64_t)(all->kernels - outside->kernels)));
     if (l->any && l->row.launches_shared != CELL_NULL && l->row.launches_shared > 0)

@@ -4,6 +4,7 @@
  * end, kernels interleaved before or after: whatever the order, every path has
  * the calls, wall and GPU time of its openings. */
 #include "analyze/model/model.h"
+#include "analyze/model/scopes/path.h"
 #include "analyze/model/scopes/tree.h"
 #include "analyze/report/scopes/view.h"
 #include "tests/test.h"
@@ -315,6 +316,73 @@ TEST(test_open_and_lost)
     model_fini(m);
 }
 
+/* The scopes of test_inherited: the program's step and a scope of it that never ended, a library's
+ * range inside the step, and one of its ranges that never ended. */
+enum { STEP = 1, KILLED, RANGE, INIT, LIBRARY = 50 };
+
+static void put_scopes(struct model *m)
+{
+    struct scope_row ended[] = {{.start = 1, .duration = 90, .instance = STEP, .name = STEP},
+                                {.start = 2,
+                                 .duration = 9,
+                                 .instance = RANGE,
+                                 .parent = STEP,
+                                 .name = RANGE,
+                                 .tag = LIBRARY}};
+    struct scope_open_row open[] = {{.start = 5, .instance = KILLED, .name = KILLED},
+                                    {.start = 6, .instance = INIT, .name = INIT, .tag = LIBRARY}};
+    assert_int_equal(rows_of(m, RECORD_scope, ended, 2), 0);
+    assert_int_equal(rows_of(m, RECORD_scope_open, open, 2), 0);
+}
+
+/* Work of a thread without a scope stays in the program's scope that ended. From a library's range
+ * it goes to the program's scope around it, and from a scope that never ended outside all scopes.
+ * A library's range that never ended has no work of its own thread either. */
+TEST(test_inherited)
+{
+    static const char *const names_want[] = {NULL, "a", NULL, "a", NULL};
+    for (int first = 0; first < 2; first++) {
+        struct model *m = new_model();
+        struct sync_row wait = {.start = 1, .duration = 3, .kind = 3, .scope = INIT};
+        uint32_t handles[INIT + 1], own, name, n = 0;
+        assert_int_equal(model_name(m, LIBRARY, "NCCL", 4), 0);
+        if (first)
+            put_scopes(m);
+        for (int i = STEP; i <= INIT; i++) {
+            assert_int_equal(put_launch(m, i, 10 * i, 1, true), 0);
+            assert_int_equal(put_launch(m, i, i, 2, false), 0);
+            assert_int_equal(scope_path_handle(m, i, true, &handles[i]), 0);
+        }
+        assert_int_equal(scope_path_handle(m, INIT, false, &own), 0);
+        assert_int_equal(rows_of(m, RECORD_sync, &wait, 1), 0);
+        if (!first)
+            put_scopes(m);
+        assert_int_equal(model_finish(m), 0);
+        int64_t gpu[INIT + 1] = {m->scopes.nodes[0].self.gpu};
+        uint64_t inherited[INIT + 1] = {m->scopes.nodes[0].self.inherited};
+        while (scope_tree_next(&m->scopes, &n)) {
+            const struct scope_node *node = &m->scopes.nodes[n];
+            int at = model_text(m, node->name)[0] - 'a' + 1;
+            gpu[at] = node->self.gpu;
+            inherited[at] = node->self.inherited;
+            assert_int_equal(node->self.waits, 0);
+        }
+        static const int64_t gpu_want[] = {20 + 40 + INIT, 10 + 30 + STEP, KILLED, RANGE, 0};
+        static const uint64_t inherited_want[] = {0, 2, 0, 0, 0};
+        assert_memory_equal(gpu, gpu_want, sizeof gpu);
+        assert_memory_equal(inherited, inherited_want, sizeof inherited);
+        assert_int_equal(m->scopes.nodes[0].self.waits, 1);
+        assert_int_equal(m->scopes.by_kernel.count, 4); /* two in the step, one in two others */
+        for (int i = STEP; i <= INIT; i++) {
+            assert_int_equal(scope_path_name(m, handles[i], &name), 0);
+            assert_string_equal(model_text(m, name), names_want[i] ? names_want[i] : "");
+        }
+        assert_int_equal(scope_path_name(m, own, &name), 0);
+        assert_int_equal(name, 0);
+        model_fini(m);
+    }
+}
+
 /* A damaged log may say that scopes lie inside each other: nothing hangs, all is counted. */
 TEST(test_circles)
 {
@@ -421,10 +489,15 @@ TEST(test_no_memory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_trees), cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_deep),         cmocka_unit_test(test_open_and_lost),
-        cmocka_unit_test(test_circles),      cmocka_unit_test(test_too_many_paths),
-        cmocka_unit_test(test_folding),      cmocka_unit_test(test_too_many_kernels),
+        cmocka_unit_test(test_random_trees),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_open_and_lost),
+        cmocka_unit_test(test_inherited),
+        cmocka_unit_test(test_circles),
+        cmocka_unit_test(test_too_many_paths),
+        cmocka_unit_test(test_folding),
+        cmocka_unit_test(test_too_many_kernels),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
