@@ -8,7 +8,7 @@ describe("kinds of calls that wait", () => {
   const of = (call: string, calls: number, total_ns: number) => ({ call, calls, total_ns });
   it("come with their time, the longest first, in the vendor's words", () => {
     const line = { by_call: [of("event", 4, 10), of("context", 1, 90), of("copy", 2, 30)] };
-    expect(calledAt(line, "nvidia").map(({ name, ns }) => [name, ns])).toEqual([["context synchronizations", 90], ["copies", 30], ["event synchronizations", 10]]);
+    expect(calledAt(line, "nvidia").map(({ name, ns }) => [name, ns])).toEqual([["context synchronizations", 90], ["blocking copies", 30], ["event synchronizations", 10]]);
     expect(calledAt(line, "amd")[0]).toEqual({ name: "device synchronizations", calls: 1, ns: 90 });
   });
   it("of a newer report keep the report's name; an older report has none", () => expect([calledAt({ by_call: [of("fence", 1, 1)] }, "")[0]!.name, calledAt({}, "")]).toEqual(["fence", []]));

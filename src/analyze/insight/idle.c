@@ -12,12 +12,14 @@
 enum { TEXT_MAX = 1 << 16 };
 
 /* Says how often an activity began, and when: an activity of the start costs a run only once. Input
- * happens in every step, and collections and logs may; if samples show nothing else between, its
- * steps look like one stretch, and the number is unknown. */
+ * happens in every step, and collections and logs may. Samples give the least number: if they show
+ * nothing else between, many beginnings look like one. Plans are counted by their calls. */
 static void put_stretches(const struct model *m, enum idle_activity a, struct buf *out)
 {
     const struct idle_stretches *s = &m->idle.stretches[a];
-    bool each_step = a == ACTIVITY_COLLECT || a == ACTIVITY_LOG;
+    bool each_step = a == ACTIVITY_COLLECT || a == ACTIVITY_LOG,
+         often = s->steps > 2 && s->steps * 2 > s->of;
+    const char *least = a == ACTIVITY_PLAN ? "" : "at least ";
     char b[UNITS_TEXT], c[UNITS_TEXT];
     if (a == ACTIVITY_INPUT_WAIT || a == ACTIVITY_INPUT_WORK)
         return;
@@ -25,11 +27,15 @@ static void put_stretches(const struct model *m, enum idle_activity a, struct bu
         buf_str(out, " It did so again and again, with other work between.");
     else if (each_step)
         return;
+    else if (often)
+        buf_printf(out, " Samples show this in %s of the %s steps.",
+                   units_count(b, (int64_t)s->steps), units_count(c, (int64_t)s->of));
     else if (s->all > 1)
-        buf_printf(out, " It did so %s times, %s of them after the first %d %% of the run.",
-                   units_count(b, (int64_t)s->all), units_count(c, (int64_t)s->later), IDLE_START);
+        buf_printf(out, " It did so %s%s times, %s%s of them after the first %d %% of the run.",
+                   least, units_count(b, (int64_t)s->all), least, units_count(c, (int64_t)s->later),
+                   IDLE_START);
     else if (s->all)
-        buf_printf(out, " It did so once, %s the first %d %% of the run.",
+        buf_printf(out, " It did so %sonce, %s the first %d %% of the run.", least,
                    s->later ? "after" : "within", IDLE_START);
 }
 

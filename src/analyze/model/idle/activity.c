@@ -4,6 +4,7 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 #include "symbol/names/match.h"
 
 #include <string.h>
@@ -150,6 +151,35 @@ static int count_look(struct model *m, struct keyed *pairs, const struct idle_lo
     return 0;
 }
 
+/* Counts the steady part's steps with a look at an activity. Looks come in the order of time.
+ * last: number of the step that was counted last. */
+static void count_step(const struct model *m, struct idle_stretches *to, int64_t time, size_t *last)
+{
+    const struct sum_steps *s = &m->steps;
+    size_t step = ORDER_PLACE(s->count, i, s->items[i].start <= time);
+    if (!step || step == *last || !s->items[step - 1].steady || time >= s->items[step - 1].end)
+        return;
+    to->steps++;
+    *last = step;
+}
+
+/* Counts the steps with looks at each activity, whose stacks are in `nodes`. */
+static void count_steps(struct model *m, const uint8_t *nodes)
+{
+    const struct idle_looks *l = &m->idle.looks;
+    struct idle_stretches *to = m->idle.stretches;
+    size_t last[ACTIVITIES] = {0};
+    for (size_t i = 0; i < m->steps.count; i++)
+        to[0].of += m->steps.items[i].steady;
+    for (int a = 1; a < ACTIVITIES; a++)
+        to[a].of = to[0].of;
+    for (size_t i = 0; i < l->count; i++) {
+        uint8_t a = nodes[stacks_node_of(&m->stacks, l->rows[i].stack)];
+        if (a)
+            count_step(m, &to[a], l->rows[i].time, &last[a]);
+    }
+}
+
 static int count_loads(struct model *m)
 {
     const struct wait_list *l = sum_wait_lines_waits(m);
@@ -171,6 +201,8 @@ int idle_activity_count(struct model *m)
         uint8_t a = nodes[stacks_node_of(&m->stacks, l->rows[i].stack)];
         rc = count_look(m, &pairs, &l->rows[i], a == ACTIVITY_PLAN ? 0 : a); /* plans.c counts */
     }
+    if (nodes)
+        count_steps(m, nodes);
     keyed_fini(&pairs);
     mem_free(nodes);
     return rc ? rc : count_loads(m);

@@ -27,11 +27,14 @@ struct activity_text {
     const char *title, *was, *unless, *next; /* literals */
 };
 
-/* How often threads began an activity, from all samples; or how many calls there were. */
+/* How often threads began an activity, from all samples; or how many calls there were. The number
+ * from samples is the least one: a thread may have left the activity between two samples. */
 struct idle_stretches {
     uint64_t all;
     uint64_t later; /* of all: after the session's start */
     uint64_t mixed; /* of all: with other work between; they may have begun more than once */
+    uint64_t steps; /* steps of the steady part with samples of the activity */
+    uint64_t of;    /* steps of the steady part */
 };
 
 /* Words of an activity other than ACTIVITY_NONE. */

@@ -382,6 +382,8 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
         s->stretches[a].all += o->stretches[a].all;
         s->stretches[a].later += o->stretches[a].later;
         s->stretches[a].mixed += o->stretches[a].mixed;
+        s->stretches[a].steps += o->stretches[a].steps;
+        s->stretches[a].of += o->stretches[a].of;
     }
     rc = rc ? rc : idle_lines_merge(into, from, shift);
     rc = rc ? rc : idle_holders_merge(into, from);
