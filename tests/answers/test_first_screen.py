@@ -3,7 +3,7 @@
 
     tests/answers/test_first_screen.py --gpufl FILE [--data DIR]
 
-For each program: the shares of the bar add up to 100 %; at most five findings, of two lines each at 100 columns, no two of
+Sessions without measurements (examples/data) are read, too. For each program: the shares of the bar add up to 100 %; at most five findings, of two lines each at 100 columns, no two of
 them with the same words; a line that is cut keeps its place; a range has two different ends; a finding gives back no
 more than the idle time in its sentence, if that is idle time of the host at its line; and no scope holds what it cannot:
 a library's range inherits nothing, and one that never ended has no work.
@@ -15,7 +15,8 @@ import re
 import subprocess
 import sys
 
-DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "answers"
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DATA = (ROOT / "tests" / "data" / "answers", ROOT / "examples" / "data")
 WIDTH, FINDINGS = 100, 5
 LIBRARIES = ("NCCL", "TSL", "CCCL", "cuDNN", "cuBLAS")
 MADE = ("activity_calls_ns", "activity_copies_ns", "interrupted_ns")  # gains besides the idle time
@@ -32,13 +33,17 @@ def shares(screen):
     return found
 
 
+def faults_of_bar(screen, time):
+    """Yields what is wrong with the bar, which is there if the GPUs' time is known."""
+    known = time["whole_ns"] is not None
+    if ("Where the time went\n" in screen) != known:
+        yield "no bar" if known else "a bar of an unknown time"
+    elif known and abs(sum(shares(screen)) - 100) > 0.05:
+        yield f"the bar's shares add up to {sum(shares(screen)):.1f} %"
+
+
 def faults_of_text(screen):
     """Yields what would confuse a reader of the first screen."""
-    found = shares(screen)
-    if not found:
-        yield "no bar"
-    if abs(sum(found) - 100) > 0.05:
-        yield f"the bar's shares add up to {sum(found):.1f} %"
     lines = screen.splitlines()
     heads = [(at, HEAD.match(line)) for at, line in enumerate(lines)]
     heads = [(at, match) for at, match in heads if match]
@@ -92,20 +97,27 @@ def faults_of_json(report):
             yield f"findings {at} and {part} are parts of each other"
 
 
+def runs(folders):
+    """The runs below the folders: a folder with measurements is one run, any other one has runs."""
+    for folder in folders:
+        for one in sorted(path for path in pathlib.Path(folder).iterdir() if path.is_dir()):
+            yield from [one] if (one / "measured.json").exists() else sorted(path for path in one.iterdir() if path.is_dir())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpufl", required=True)
-    parser.add_argument("--data", default=str(DATA))
+    parser.add_argument("--data", nargs="*", default=[str(folder) for folder in DATA])
     arguments = parser.parse_args()
     programs = failed = 0
-    for folder in sorted(pathlib.Path(arguments.data).iterdir()):
-        if not (folder / "measured.json").exists():
-            continue
+    for folder in runs(arguments.data):
         programs += 1
         command = [arguments.gpufl, "report", str(folder)]
         screen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         report = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
-        for fault in [*faults_of_text(screen.replace(str(folder), folder.name)), *faults_of_json(report), *faults_of_scopes(report)]:
+        screen = screen.replace(str(folder), folder.name)
+        faults = [*faults_of_bar(screen, report["time"]), *faults_of_text(screen)]
+        for fault in [*faults, *faults_of_json(report), *faults_of_scopes(report)]:
             failed += 1
             print(f"{folder.name}: {fault}")
     print(f"{programs} programs, {failed} faults")

@@ -304,8 +304,9 @@ static size_t before_parenthesis(const char *text, size_t len)
     return at && text[at - 1] == ' ' ? at - 1 : 0;
 }
 
-/* Prints the step of a finding in whole sentences, without reasons in parentheses if there is
- * little room. The section of insights has the whole text. */
+/* Prints the step of a finding on one line, in whole sentences, without reasons in parentheses if
+ * there is little room. A sentence that is still too long is cut. The section of insights has the
+ * whole text. */
 static void put_step(struct page *p, const char *next)
 {
     struct buf text;
@@ -315,7 +316,7 @@ static void put_step(struct page *p, const char *next)
     buf_put(&text, next, bare ? bare : len);
     if (bare)
         buf_char(&text, '.');
-    page_item(p, "     ", &text);
+    put_cut(p, "     ", &text);
     buf_fini(&text);
 }
 
