@@ -36,10 +36,15 @@ def shares(screen):
 def faults_of_bar(screen, time):
     """Yields what is wrong with the bar, which is there if the GPUs' time is known."""
     known = time["whole_ns"] is not None
+    said = re.search(r"Kernels or copies ran for <?([\d.]+) %", screen)
     if ("Where the time went\n" in screen) != known:
         yield "no bar" if known else "a bar of an unknown time"
     elif known and abs(sum(shares(screen)) - 100) > 0.05:
         yield f"the bar's shares add up to {sum(shares(screen)):.1f} %"
+    elif known:
+        busy = 100 * sum(one["ns"] for one in time["parts"] if one["part"] in ("kernels", "copies")) / time["whole_ns"]
+        if not said or abs(float(said.group(1)) - busy) > 0.1:
+            yield f"the sentence above the bar does not say that kernels or copies ran for {busy:.1f} %"
 
 
 def faults_of_text(screen):

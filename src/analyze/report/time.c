@@ -99,7 +99,8 @@ static void add_busy(const struct model *m, struct time_parts *t)
     add(t, TIME_RANKS, ranks);
     add(t, TIME_COPIES, b.any - b.kernels);
     add(t, TIME_UNKNOWN, b.unknown);
-    t->busy = b.any;
+    t->busy = b.any - ranks;
+    t->ranks = ranks;
     t->unknown = b.unknown;
 }
 
@@ -179,7 +180,7 @@ void page_time(struct page *p)
     struct time_parts t;
     int cells[TIME_PARTS], width = p->width - 4 < BAR_MOST ? p->width - 4 : BAR_MOST;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], of[40] = "";
-    char unknown[96] = "";
+    char unknown[96] = "", ranks[96] = "";
     bool steady = sum_steps_steady(p->model);
     time_parts_make(p->model, &t);
     if (!t.devices)
@@ -192,12 +193,15 @@ void page_time(struct page *p)
     if (t.unknown)
         snprintf(unknown, sizeof unknown, "; what ran for %s at the edges of windows is not known",
                  units_time(a, t.unknown));
-    page_text(p, "Kernels or copies ran for %s of %s%s%s; nothing ran for %s%s.",
+    if (t.ranks)
+        snprintf(ranks, sizeof ranks, "; kernels only waited for another rank for %s",
+                 units_time(a, t.ranks));
+    page_text(p, "Kernels or copies ran for %s of %s%s%s%s; nothing ran for %s%s.",
               units_percent(a, (double)t.busy, (double)t.whole),
               !steady                        ? ""
               : p->model->facts.sessions > 1 ? "the steady parts, "
                                              : "the steady part, ",
-              units_time(b, t.whole), of, units_time(c, t.idle), unknown);
+              units_time(b, t.whole), of, ranks, units_time(c, t.idle), unknown);
     time_parts_spread(&t, width, cells);
     fputs("  ", p->out);
     for (size_t i = 0; i < t.count; i++)

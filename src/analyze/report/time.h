@@ -26,8 +26,9 @@ struct time_part {
 struct time_parts {
     struct time_part items[TIME_PARTS]; /* kernels, copies, then the others by their time */
     size_t count;
-    int64_t whole, idle, busy, unknown; /* ns, of all GPUs; whole = idle + busy + unknown */
-    unsigned devices;                   /* 0: the GPUs' time is unknown */
+    /* ns, of all GPUs; whole = idle + busy + ranks + unknown, busy without waits for ranks */
+    int64_t whole, idle, busy, ranks, unknown;
+    unsigned devices; /* 0: the GPUs' time is unknown */
 };
 
 void time_parts_make(const struct model *m, struct time_parts *t);

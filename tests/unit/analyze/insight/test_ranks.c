@@ -162,17 +162,21 @@ static const struct insight *find(const char *place)
     return NULL;
 }
 
-/* ns in which GPUs only waited, in the bar. */
+/* ns in which GPUs only waited, in the bar: that time is not busy. */
 static int64_t waited(void)
 {
     struct time_parts t;
-    int64_t ns = 0, sum = 0;
+    int64_t ns = 0, sum = 0, ran = 0;
     time_parts_make(&w.all, &t);
     for (size_t i = 0; i < t.count; i++) {
         ns = t.items[i].part == TIME_RANKS ? t.items[i].ns : ns;
+        ran +=
+            t.items[i].part == TIME_KERNELS || t.items[i].part == TIME_COPIES ? t.items[i].ns : 0;
         sum += t.items[i].permille;
     }
     assert_int_equal(sum, 1000);
+    assert_int_equal(t.busy, ran);
+    assert_int_equal(t.ranks, ns);
     return ns;
 }
 
