@@ -45,7 +45,7 @@ endif()
 
 # The headers that the programs include, in place of dependencies from nvcc.
 set(gpufl_cuda_headers ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.h ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.hpp
-                       ${PROJECT_SOURCE_DIR}/bench/overhead/cuda_check.hpp
+                       ${PROJECT_SOURCE_DIR}/bench/overhead/cuda_check.hpp ${PROJECT_SOURCE_DIR}/bench/overhead/cupti_attach.hpp
                        ${PROJECT_SOURCE_DIR}/src/backend/nvidia/abi/cupti.h ${PROJECT_SOURCE_DIR}/src/backend/nvidia/abi/cupti_calls.h
                        ${PROJECT_SOURCE_DIR}/src/backend/nvidia/abi/sass.h)
 

@@ -8,8 +8,7 @@
 // ran. Failed: a call did not succeed, so that nothing is known. Prints one JSON object for each
 // case.
 
-#include "backend/nvidia/abi/cupti.h"
-#include "bench/overhead/cuda_check.hpp" // now()
+#include "bench/overhead/cupti_attach.hpp"
 
 #include <cuda.h>
 
@@ -19,7 +18,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <dlfcn.h>
 #include <random>
 #include <sys/wait.h>
 #include <thread>
@@ -31,12 +29,7 @@ namespace
 {
 
 constexpr int CONTEXTS = 10, FINALIZES = 60, PATIENCE_S = 60;
-constexpr int FAILED = 3; // exit code: a call that must succeed did not
 constexpr int WAITED = 4; // CUPTI waited for a kernel of another stream
-
-__global__ void kernel()
-{
-}
 
 // Each is launched once: the driver loads a kernel's code at its first launch.
 constexpr int FIRSTS_EACH = 6, FIRSTS = FINALIZES * FIRSTS_EACH;
@@ -54,181 +47,6 @@ constexpr std::array<Launch, sizeof...(I)> firsts_of(std::index_sequence<I...>)
     return {launch_first<I>...};
 }
 constexpr auto firsts = firsts_of(std::make_index_sequence<FIRSTS>());
-
-void pause_ms(double ms)
-{
-    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
-}
-
-// Checks a result of the driver's API.
-void must(CUresult result, const char *doing)
-{
-    if (result == CUDA_SUCCESS)
-        return;
-    std::fprintf(stderr, "%s: error %d of the driver\n", doing, result);
-    std::_Exit(FAILED);
-}
-
-void must_rt(cudaError_t result, const char *doing)
-{
-    if (result == cudaSuccess)
-        return;
-    std::fprintf(stderr, "%s: %s\n", doing, cudaGetErrorString(result));
-    std::_Exit(FAILED); // not exit: other threads are inside CUDA
-}
-
-// Checks a result of CUPTI.
-void must_cupti(int result, const char *doing)
-{
-    if (result == CUPTI_OK)
-        return;
-    std::fprintf(stderr, "%s: error %d of CUPTI\n", doing, result);
-    std::_Exit(FAILED);
-}
-
-// ---- CUPTI -----------------------------------------------------------------------------------
-
-struct Cupti {
-#define MEMBER(required, result, name, arguments) result(*name) arguments;
-    CUPTI_FUNCTIONS(MEMBER)
-#undef MEMBER
-    int (*cuptiEnableDomain)(uint32_t on, cupti_subscriber subscriber, int domain);
-} cupti;
-
-void open_cupti()
-{
-    void *library = dlopen("libcupti.so.13", RTLD_NOW);
-    if (!library) {
-        std::fprintf(stderr, "%s\n", dlerror());
-        std::_Exit(FAILED);
-    }
-#define MEMBER(required, result, name, arguments)                                                  \
-    *reinterpret_cast<void **>(&cupti.name) = dlsym(library, #name);                               \
-    must_cupti(required && !cupti.name, #name);
-    CUPTI_FUNCTIONS(MEMBER)
-    MEMBER(true, int, cuptiEnableDomain, )
-    must_cupti(!cupti.cuptiFinalize, "cuptiFinalize");
-#undef MEMBER
-}
-
-void take(uint8_t **buffer, size_t *size, size_t *records)
-{
-    *size = 1 << 20;
-    *buffer = static_cast<uint8_t *>(std::aligned_alloc(64, *size));
-    *records = 0;
-}
-
-void give(cuda_context, uint32_t, uint8_t *buffer, size_t, size_t)
-{
-    std::free(buffer);
-}
-
-enum Where { NOWHERE, AT_EXIT, AT_ENTRY_OF_DESTROY, APART };
-
-cupti_subscriber subscriber;
-std::atomic<int> wanted{NOWHERE}; // where CUPTI is to be finalized
-std::atomic<bool> holds, held;    // other threads wait in callbacks meanwhile; they wait now
-std::atomic<int> inside;          // other threads inside a call that began in this attachment
-std::atomic<unsigned> attachment;
-thread_local bool ends; // the thread at whose exits CUPTI is finalized
-thread_local unsigned entered;
-
-void finalize()
-{
-    must_cupti(cupti.cuptiFinalize(), "cuptiFinalize");
-    held = false;
-    wanted = NOWHERE;
-}
-
-void enter(const cupti_callback *c)
-{
-    if (wanted == AT_ENTRY_OF_DESTROY && !std::strncmp(c->function, "cuCtxDestroy", 12)) {
-        finalize();
-        return;
-    }
-    if (!holds || ends)
-        return;
-    inside++;
-    entered = attachment;
-    for (int64_t begin = now(); held && now() - begin < 1000000000;) {
-        inside--;
-        std::this_thread::yield();
-        inside++;
-    }
-}
-
-void leave()
-{
-    if (!ends) {
-        inside -= holds && entered == attachment;
-        entered = 0;
-        return;
-    }
-    if (wanted != AT_EXIT)
-        return;
-    held = holds.load();
-    for (int64_t begin = now(); held && inside > 0; std::this_thread::yield())
-        if (now() - begin > 20000000) {
-            held = false; // they do not leave their calls: try at the next exit
-            return;
-        }
-    finalize();
-}
-
-void on_call(void *, int domain, uint32_t, const void *data)
-{
-    const auto *c = static_cast<const cupti_callback *>(data);
-    if (domain != CUPTI_DOMAIN_DRIVER)
-        return;
-    if (c->site == CUPTI_SITE_ENTER)
-        enter(c);
-    else
-        leave();
-}
-
-void subscribe()
-{
-    attachment++;
-    inside = 0;
-    must_cupti(cupti.cuptiSubscribe(&subscriber, on_call, nullptr), "cuptiSubscribe");
-    must_cupti(cupti.cuptiEnableDomain(1, subscriber, CUPTI_DOMAIN_DRIVER), "cuptiEnableDomain");
-    for (uint32_t event : {CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_RESOURCE_CONTEXT_DESTROY})
-        must_cupti(cupti.cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, event),
-                   "cuptiEnableCallback");
-}
-
-void record()
-{
-    must_cupti(cupti.cuptiActivityRegisterCallbacks(take, give), "cuptiActivityRegisterCallbacks");
-    must_cupti(cupti.cuptiActivityEnable(CUPTI_KIND_KERNEL), "cuptiActivityEnable");
-}
-
-void stop_recording()
-{
-    must_cupti(cupti.cuptiActivityDisable(CUPTI_KIND_KERNEL), "cuptiActivityDisable");
-    must_cupti(cupti.cuptiActivityFlushAll(1), "cuptiActivityFlushAll");
-}
-
-// Finalizes at the exit of a call of this thread, as CUPTI's guide does.
-void detach(cudaStream_t stream)
-{
-    stop_recording();
-    wanted = AT_EXIT;
-    for (int64_t begin = now(); wanted != NOWHERE;) {
-        if (now() - begin > 10000000000)
-            must_cupti(CUPTI_E_UNKNOWN, "no moment to finalize in 10 s");
-        kernel<<<1, 32, 0, stream>>>();
-        must_rt(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    }
-}
-
-// Finalizes while this thread is inside no call.
-void detach_separately()
-{
-    stop_recording();
-    wanted = APART;
-    finalize();
-}
 
 // ---- while contexts are made -------------------------------------------------------------------
 
@@ -576,24 +394,24 @@ const struct Case {
     {"again", "the same; finalized and attached once more before the context's end", in_contexts,
      AGAIN_AFTER},
     {"records", "records enabled within it, subscribed to before", in_contexts, RECORDS_IN_MAKING},
-    {"behind", "attached to behind it", in_contexts, SUBSCRIBED_AFTER},
+    {"behind", "attached after it", in_contexts, SUBSCRIBED_AFTER},
     {"entry", "finalized at the entry of the context's end", in_contexts, ENDS_AT_ENTRY},
     {"launches", "finalized 60 times while threads launch and wait", beside_work, LAUNCHES},
     {"apart", "the same, finalized by a thread that is inside no call", beside_apart, LAUNCHES},
-    {"apart-firsts", "so, beside one that launches kernels for the first time", beside_apart,
+    {"apart-firsts", "so, while a thread launches kernels for the first time", beside_apart,
      FIRST_LAUNCHES},
-    {"apart-graphs", "so, beside one that makes graphs", beside_apart, GRAPHS},
+    {"apart-graphs", "so, while a thread makes graphs", beside_apart, GRAPHS},
     {"held", "the same, others being held up in callbacks", beside_held, LAUNCHES},
-    {"firsts", "finalized 60 times beside one that launches kernels for the first time",
-     beside_work, FIRST_LAUNCHES},
-    {"graphs", "beside one that makes graphs, launches and destroys them", beside_work, GRAPHS},
-    {"streams", "beside one that makes and destroys streams", beside_work, STREAMS},
-    {"events", "beside one that makes and destroys events", beside_work, EVENTS},
-    {"memory", "beside one that takes memory, copies, and gives it back", beside_work, MEMORY},
+    {"firsts", "finalized 60 times while a thread launches kernels for the first time", beside_work,
+     FIRST_LAUNCHES},
+    {"graphs", "while a thread makes graphs, launches and destroys them", beside_work, GRAPHS},
+    {"streams", "while a thread makes and destroys streams", beside_work, STREAMS},
+    {"events", "while a thread makes and destroys events", beside_work, EVENTS},
+    {"memory", "while a thread takes memory, copies, and gives it back", beside_work, MEMORY},
     {"running", "finalized while a kernel of a second runs", running, SAME_CONTEXT},
     {"elsewhere", "the same, in another context", running, OWN_CONTEXT},
     {"running-apart", "so, by a thread that is inside no call", running, GOING_APART},
-    {"code", "beside one that loads code, launches and unloads it", beside_work, CODE},
+    {"code", "while a thread loads code, launches and unloads it", beside_work, CODE},
 };
 
 struct Ends {
