@@ -42,7 +42,7 @@ rocprofiler_configure(uint32_t version, const char *runtime, uint32_t priority, 
     inject_fn *inject = find_inject();
     if (inject)
         return inject(version, runtime, priority, client, __builtin_return_address(0));
-    fprintf(stderr, "gpufl: no capture: the libgpufl.so beside libgpufl-rocprofiler.so does not "
+    fprintf(stderr, "gpufl: no capture: the libgpufl.so next to libgpufl-rocprofiler.so does not "
                     "load, or is older than it; reinstall\n");
     return NULL;
 }

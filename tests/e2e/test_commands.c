@@ -216,7 +216,7 @@ TEST(output_is_plain)
     assert_non_null(strstr(c.text[CHILD_OUT].data, "falls back to  costs\n"));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "PcSampling after Trace"));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "PcSampling in turns with SassMetrics"));
-    assert_non_null(strstr(c.text[CHILD_OUT].data, "Trace records nothing beside SassMetrics"));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "Trace records nothing during SassMetrics"));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "RangeProfiler excludes PmSampling"));
     child_free(&c);
     const char *const argv[] = {"/bin/sh", "-c", "\"$0\" info > /dev/full", path_gpufl(), NULL};

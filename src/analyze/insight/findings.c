@@ -396,7 +396,7 @@ static int64_t remark_copies(const struct model *m, struct buf *out)
         return 0;
     if (out)
         buf_printf(out,
-                   "Copies and fills ran alone for %s, with no kernel beside them (%s in %s "
+                   "Copies and fills ran alone for %s, while no kernel ran (%s in %s "
                    "cop%s).\n",
                    units_time(a, alone), units_bytes(b, all.bytes),
                    units_count(c, (int64_t)all.count), all.count == 1 ? "y" : "ies");

@@ -217,7 +217,7 @@ static int add_spills(const struct model *m, const struct kernel_name *k, const 
     insight_put_kernel(m, k->name, &text);
     buf_printf(&text, ": each %s keeps %s in %s memory", w->thread, a, w->local_short);
     if (c->registers > 0)
-        buf_printf(&text, " beside its %lld registers", (long long)c->registers);
+        buf_printf(&text, " in addition to its %lld registers", (long long)c->registers);
     buf_printf(&text,
                ": spilled registers, or arrays that did not fit; in %s launches of %s together.",
                units_count(b, (int64_t)s->calls), units_time(d, s->time));

@@ -311,7 +311,7 @@ static int add_local(const struct model *m, const struct pair *p, const struct p
     insight_put_kernel(m, device_code_at(&m->code, p->function)->name, &text);
     buf_printf(&text, ": its accesses to local memory took %s sectors", b);
     if (global)
-        buf_printf(&text, " beside %s of global memory", c);
+        buf_printf(&text, ", those to global memory %s", c);
     buf_str(&text, ": spilled registers, or arrays that did not fit");
     put_most(m, line, &text);
     rc = rc ? rc : insight_say(&i->text, &text);

@@ -107,7 +107,7 @@ static void put(const struct model *m, const struct slices *s, const struct insi
         buf_printf(out, " In %s gaps the GPU was another process's for %s more.",
                    units_count(a, (int64_t)idle->gaps), units_time(b, idle->time));
     buf_str(out, " Launches that have more to do now and then look like that, too, and so do those "
-                 "beside another client of MPS, which runs at the same time; samples saw other "
+                 "that run concurrently with another client of MPS; samples saw other "
                  "processes on the GPU.");
 }
 

@@ -19,9 +19,9 @@ static const struct engine_words words[] = {
              "kernels of HIP calls inside windows are recorded; outside rocprofiler-sdk is stopped",
          .late = "nothing is recorded: rocprofiler-sdk takes no tool after the first HIP call"},
     [GPUFL_ENGINE_PC_SAMPLING] =
-        {.brings =
-             "where wavefronts stand, by instruction, and on MI300 and newer why they wait; "
-             "kernels and copies are recorded beside the samples, whatever pc_kernel_collect says",
+        {.brings = "where wavefronts stand, by instruction, and on MI300 and newer why they wait; "
+                   "kernels and copies are recorded while PC sampling runs, whatever "
+                   "pc_kernel_collect says",
          .needs = "rocprofiler-sdk of ROCm 6.4 or later, an Instinct GPU from MI200 on, a kernel "
                   "driver that samples",
          .costs = "not measured on AMD's GPUs; AMD calls it a beta that may freeze the GPU",

@@ -389,7 +389,7 @@ static void trace_close(struct trace *t)
     if (trace_forked(t))
         return;
     trace_stop(t);
-    atomic_store_explicit(&t->hears, false, memory_order_relaxed);
+    atomic_store_explicit(&t->wants_records, false, memory_order_relaxed);
     if (!cupti_fatal(t) && !nv_engines_last())
         attach_off(t);
     if (t->records)

@@ -62,7 +62,7 @@ struct trace {
     int64_t clock_ns;               /* how long reading the clock takes; set by the first open */
     _Atomic int32_t captures;       /* about how many streams are being captured into graphs */
     _Atomic uint64_t kinds;         /* bit per activity kind that is on; SYNC: for waits.c */
-    _Atomic bool hears;             /* the session wants records, so CUPTI gets buffers */
+    _Atomic bool wants_records;     /* the session wants records, so CUPTI gets buffers */
     _Atomic bool recording;         /* switched: a window is open, and kinds may be on */
     _Atomic int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind */
     _Atomic int attach_state;               /* enum attach_state */

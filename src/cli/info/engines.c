@@ -26,7 +26,7 @@ static const struct {
     [ENGINES_FIRST] = {"after", "first"},
     [ENGINES_NEVER] = {"excludes", "never"},
     [ENGINES_TURNS] = {"in turns with", "turns"},
-    [ENGINES_OFF] = {"records nothing beside", "off"},
+    [ENGINES_OFF] = {"records nothing during", "off"},
 };
 
 /* An engine's row of the table, and a backend's texts about it. */

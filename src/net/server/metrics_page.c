@@ -25,7 +25,7 @@ static const int64_t REST_NS = SECOND / 10;   /* without descriptors, until the 
 
 /* LEAVES: the answer was sent. The server waits for the client's end, since closing with unread
  * bytes would destroy the answer of a client that sent more than a head. */
-enum asker_state { HEARS, ANSWERS, LEAVES };
+enum asker_state { RECEIVES, ANSWERS, LEAVES };
 
 struct asker {
     int fd; /* -1: free */
@@ -164,7 +164,7 @@ static void leave(struct asker *k)
 
 static void go_on(const struct metrics_page *p, struct asker *k, int64_t now)
 {
-    if (k->state == HEARS)
+    if (k->state == RECEIVES)
         receive(p, k, now);
     else if (k->state == ANSWERS)
         answer(k, now);
@@ -197,7 +197,7 @@ static void take_connection(struct metrics_page *p, int64_t now)
     }
     struct asker *k = find_place(p);
     k->fd = fd;
-    k->state = HEARS;
+    k->state = RECEIVES;
     k->until = now + p->config.head_ns;
     k->len = k->sent = 0;
 }

@@ -108,7 +108,7 @@ TEST(test_repetition_is_counted)
 }
 
 /* A line that an earlier sink got within the second is no repetition for a new sink. */
-TEST(test_a_new_reader_hears_all)
+TEST(test_a_new_reader_gets_all)
 {
     said = 0;
     for (int reader = 0; reader < 3; reader++) {
@@ -303,7 +303,7 @@ int main(void)
         WITH_SINK(test_one_line_whatever_is_in_it),
         WITH_SINK(test_errno_is_kept),
         WITH_SINK(test_repetition_is_counted),
-        WITH_SINK(test_a_new_reader_hears_all),
+        WITH_SINK(test_a_new_reader_gets_all),
         WITH_SINK(test_many_places_are_known_apart),
         cmocka_unit_test(test_one_write_to_stderr),
         cmocka_unit_test(test_full_pipe_does_not_block),

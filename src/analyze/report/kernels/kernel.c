@@ -245,7 +245,7 @@ static void put_ptx(struct page *p, uint32_t name)
         int64_t lines = 0;
         for (size_t i = 0; i < text.len; i++)
             lines += text.data[i] == '\n' || i + 1 == text.len;
-        page_text(p, "Its PTX, %s lines, is in the session; gpufl view shows it beside the SASS.",
+        page_text(p, "Its PTX, %s lines, is in the session; gpufl view shows it next to the SASS.",
                   units_count(a, lines));
     } else {
         page_text(p, "Its PTX is not in the session: code carries it where it was built with line "

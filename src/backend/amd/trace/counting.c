@@ -420,7 +420,7 @@ static void report_choice(int agent, uint32_t device)
     if (*c->beyond)
         s->ops->message(s, me.wanted.of_set ? SEVERITY_NOTE : SEVERITY_WARNING,
                         "range_profiler.passes",
-                        "a kernel is counted in one pass; on a %s these do not fit into it beside "
+                        "a kernel is counted in one pass; on a %s these do not fit into it with "
                         "the others: %s",
                         arch, c->beyond);
 }

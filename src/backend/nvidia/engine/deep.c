@@ -155,7 +155,7 @@ static const char *why_sampled_only(struct trace *t)
     case PHASE_COUNTING:
         return "";
     case PHASE_STUCK:
-        return "CUPTI did not end sampling, and counts nothing beside it";
+        return "CUPTI did not end sampling, and counts nothing while it samples";
     case PHASE_UNCOUNTED:
         return why_uncounted(t);
     default:

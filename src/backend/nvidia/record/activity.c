@@ -12,12 +12,12 @@ enum { FLUSH_PATIENCE = 100000000, FLUSH_PAUSE = 1000000 }; /* ns */
 static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     struct buffers *pool = atomic_load_explicit(&the_trace.pool, memory_order_acquire);
-    bool hears = atomic_load_explicit(&the_trace.hears, memory_order_relaxed);
-    *buffer = pool && hears ? buffers_take(pool) : NULL;
+    bool wants_records = atomic_load_explicit(&the_trace.wants_records, memory_order_relaxed);
+    *buffer = pool && wants_records ? buffers_take(pool) : NULL;
     *size = *buffer ? pool->size : 0;
     *max_records = 0;
     struct sink *s = atomic_load_explicit(&the_trace.live, memory_order_acquire);
-    if (*buffer || !s || !hears)
+    if (*buffer || !s || !wants_records)
         return;
     s->ops->lost(s, LOSS_POOL, 1);
     s->ops->wake(s);
@@ -109,7 +109,7 @@ static void say_failure(struct trace *t, bool *said, enum severity severity, int
 static void dropped_count(struct trace *t)
 {
     size_t dropped = 0;
-    if (!atomic_load_explicit(&t->hears, memory_order_relaxed))
+    if (!atomic_load_explicit(&t->wants_records, memory_order_relaxed))
         return; /* records that no session wants */
     int result = t->cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped);
     if (result == CUPTI_OK && dropped)

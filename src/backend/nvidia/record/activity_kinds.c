@@ -270,7 +270,8 @@ static int enable_or_wait(struct trace *t)
 int activity_kinds_begin(struct trace *t)
 {
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
-    atomic_store_explicit(&t->hears, t->engines[NV_PC_ALTERNATE].runs || activity_kinds_wanted(t),
+    atomic_store_explicit(&t->wants_records,
+                          t->engines[NV_PC_ALTERNATE].runs || activity_kinds_wanted(t),
                           memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
     if (cupti_fatal(t)) /* just now */
@@ -325,6 +326,7 @@ void activity_kinds_look_for_peers(struct trace *t)
     t->peers_said = true;
     t->sink->ops->message(t->sink, SEVERITY_WARNING, "cupti.peer_copies",
                           "the program copies from one GPU to another, and these copies are not "
-                          "recorded: beside records of other copies CUPTI can make CUDA graphs "
-                          "fault. In a program without graphs peer_copies=true records them");
+                          "recorded: CUPTI can make CUDA graphs fault while it records them as "
+                          "well as other copies. In a program without graphs peer_copies=true "
+                          "records them");
 }

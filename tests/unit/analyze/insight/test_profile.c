@@ -313,9 +313,10 @@ TEST(test_spills)
         if (i) {
             assert_string_equal(i->title, "Local memory: 25.0 % of the traffic");
             assert_string_equal(
-                i->text, "spilling: its accesses to local memory took 10,000 sectors beside 30,000 "
-                         "of global memory: spilled registers, or arrays that did not fit; most of "
-                         "it at spilling.cu:14.");
+                i->text,
+                "spilling: its accesses to local memory took 10,000 sectors, those to "
+                "global memory 30,000: spilled registers, or arrays that did not fit; most of "
+                "it at spilling.cu:14.");
             assert_int_equal(i->line, 14);
             assert_in_range(i->gives_back, 19900000, 20000000);
         }

@@ -241,7 +241,7 @@ TEST(test_kernel)
     has(text, "3,500  87.5 %  long_scoreboard     5,000   50.0 %    00020  NOP ;\n");
     has(text, "-        -  > gather.cu:14\n"); /* the source has no such line */
     assert_null(strstr(text, "needed"));       /* nothing to say there */
-    has(text, "Its PTX, 5 lines, is in the session; gpufl view shows it beside the SASS.\n");
+    has(text, "Its PTX, 5 lines, is in the session; gpufl view shows it next to the SASS.\n");
     has(text, "executed: how often warps ran it; threads: of a warp's, at work.\n");
     assert_null(strstr(text, "Session"));
     free(text);

@@ -50,10 +50,10 @@ static void describe_left(struct trace *t, const struct range_choice *c, uint32_
     if (*left)
         s->ops->message(
             s, ranging.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING, "range_profiler.passes",
-            ranging.kernels
-                ? "these metrics take too many passes, or a %s does not have them: %s"
-                : "scopes are counted in one pass; these metrics take more beside the others, "
-                  "or a %s does not have them: %s",
+            ranging.kernels ? "these metrics take too many passes, or a %s does not have them: %s"
+                            : "scopes are counted in one pass; these metrics do not fit into it "
+                              "with the others, "
+                              "or a %s does not have them: %s",
             c->chip, left);
 }
 
