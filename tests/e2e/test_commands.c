@@ -50,12 +50,15 @@ static char *read_page(const char *name)
     return text;
 }
 
+/* Every command has a page of its own, since `gpufl --help` says so. */
 static char *page_of(const char *command)
 {
     char name[64];
     snprintf(name, sizeof name, "gpufl-%s", command);
     char *page = read_page(name);
-    return page ? page : read_page("gpufl");
+    if (!page)
+        fail_msg("there is no docs/man/%s.1", name);
+    return page;
 }
 
 /* True if the page has the option as an mdoc flag. */
