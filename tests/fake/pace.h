@@ -2,7 +2,14 @@
  * limit their number would depend on the machine, and whether all can be kept would depend on the
  * scheduler. A thread may launch PACE_BURST kernels at once, a quarter of its ring
  * (capture/threads/threads.h), and launches at that rate afterwards. Each thread has its own pace.
- * */
+ *
+ * A program needs the pace if a thread of it may launch more than PACE_BURST kernels and the test
+ * expects all of them: program.c, rights.c, nvtx.c (pushed-late) and rocm/program.c. The others do
+ * not:
+ *   a thread launches fewer than a burst: depth and number of launches are fixed in beside.c,
+ *     files.c, init_beside.c, pauses.c, ranks.c, small_stack.c, uncounted.c, user.c
+ *   windows.c pauses for a millisecond after a launch
+ *   float.c launches 50 kernels a step, waits for them, and no test counts them */
 #ifndef GPUFL_TESTS_FAKE_PACE_H
 #define GPUFL_TESTS_FAKE_PACE_H
 

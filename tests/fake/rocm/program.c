@@ -22,6 +22,7 @@
  * sessions=S it does all of this S times. With FAKE_ENGINE in the environment its engine is
  * PcSampling or RangeProfiler. */
 #include "hip.h"
+#include "tests/fake/pace.h"
 
 #ifdef FAKE_LINKED
 #include <gpufl/gpufl.h>
@@ -48,6 +49,7 @@ static _Atomic long launches, failed, waits;
 static void launch(void *stream, int which)
 {
     struct dim3 grid = {64, 1, 1}, block = {BLOCK, 1, 1};
+    pace(PACE_PER_MS);
     hipLaunchKernel(fake_kernel(which), grid, block, NULL, 0, stream);
     launches++;
 }
