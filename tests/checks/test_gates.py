@@ -158,6 +158,31 @@ def git(folder, *arguments):
     return done.stdout.strip()
 
 
+def test_pages(folder):
+    """A page of results is added, and then neither changed nor removed. Commits from before the rule are not refused."""
+    page = "bench/results/2026-01-01-a.md"
+    write(folder, {"scripts/x": "", page: "1\n", "bench/results/README.md": "1\n"})
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Whatever was before the rule.")
+    base = git(folder, "rev-parse", "HEAD")
+    shutil.copy(SCRIPTS / "commit-msg", folder / "scripts")
+    steps = (({page: "2\n"}, False, "the rule and a page"), ({"bench/results/README.md": "2\n"}, False, "the index"),
+             ({"bench/results/b.md": "1\n"}, False, "another page"), ({"bench/results/b.md": "2\n"}, True, "a change"),
+             (None, True, "a removal"))
+    for files, refused, what in steps:
+        if files is None:
+            (folder / page).unlink()
+        else:
+            write(folder, files)
+        git(folder, "add", "-A")
+        git(folder, "commit", "-qm", "bench: a page")
+        done = run(folder / "scripts" / "commit-msg", "--since", base)
+        check(done.returncode == refused, what, "said:", done.stderr, done.stdout)
+        check(not refused or "a new run, or a correction, is a new page" in done.stderr, what, "said:", done.stderr)
+        base = git(folder, "rev-parse", "HEAD")
+
+
 def test_commits(folder):
     """Messages of a range, merges and missing history, in a repository of its own with a copy of the script."""
     write(folder, {"scripts/x": ""})
@@ -185,7 +210,7 @@ def test_commits(folder):
 
 
 def main():
-    for test in (test_style, test_commits):
+    for test in (test_style, test_pages, test_commits):
         with tempfile.TemporaryDirectory() as name:
             test(pathlib.Path(name))
     print(f"test_gates: {len(BAD)} rules of style, {len(MESSAGES)} messages")
