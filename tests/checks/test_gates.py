@@ -102,6 +102,7 @@ BAD = (
     ("src/bad.c", "/* X. */\nvoid f(int a, int (*b)(int, int), int c, int d, int e,\n       int f, int g)\n{\n}\n",
      "src/bad.c:2: f has 7 parameters (at most 6)"),
     ("docs/man/bad.1", "x" * 81 + "\n", "docs/man/bad.1:1: line of 81 bytes (at most 80)"),
+    ("CHANGELOG.md", "x" * 251 + "\n", "CHANGELOG.md:1: entry of 251 letters (at most 250)"),
     ("docs/ARCHITECTURE.md", WALK.replace("`x`", "`gone`"), "docs/ARCHITECTURE.md: no file of its walk has gone"),
     ("docs/c.md", PAGE, "docs/README.md: c.md is missing"),
 )
