@@ -53,7 +53,7 @@ int part_head_read(const char *path, struct part_head *h, struct err *e)
         return rc;
     rc = decoder_open(&decoder);
     if (rc)
-        return err_set(e, rc, "out of memory");
+        return err_nomem(e);
     rc = lines_open(&lines, path, WIRE_MAX_LINE, e);
     for (int i = 0;
          !rc && i < HEAD_LINES && !h->session[0] && lines_next(lines, &line, &len, &complete);

@@ -6,8 +6,6 @@
 
 #include "base/intern.h"
 
-#include "base/intern.h"
-
 #include <stdint.h>
 #include <string.h>
 

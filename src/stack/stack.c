@@ -133,7 +133,7 @@ int stacks_open(bool python, struct err *e)
         if (s)
             atomic_store_explicit(&s->taken, false, memory_order_release);
         atomic_store_explicit(&opened, CLOSED, memory_order_release);
-        return err_set(e, GPUFL_E_NOMEM, "no memory to capture stacks");
+        return err_nomem(e);
     }
     atomic_store_explicit(&s->taken, false, memory_order_release);
     modules_open(false);

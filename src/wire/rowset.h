@@ -2,7 +2,10 @@
  *
  * Used to give ids to things that are known only by their values (launch
  * configurations of a foreign log), and to look things up by a foreign id (open
- * scopes). Row pointers are valid until the next rowset_put. Owner's thread. */
+ * scopes). Row pointers are valid until the next rowset_put. Owner's thread.
+ *
+ * Why not base/keyed.h: rows are removed one by one, for instance when a scope ends. Items of a
+ * keyed array stay until all are forgotten, because their indexes are ids. */
 #ifndef GPUFL_WIRE_ROWSET_H
 #define GPUFL_WIRE_ROWSET_H
 

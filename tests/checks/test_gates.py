@@ -95,6 +95,8 @@ BAD = (
     ("src/bad.c", "/* X. */\nint f(void)\n{\n    int code = f();\n}\n", "src/bad.c:4: \"int code = f();\": write: int rc"),
     ("bench/bad.c", "/* X. */\nint f(void)\n{\n    int ret = f();\n}\n", "bench/bad.c:4: \"int ret = f();\": write: int rc"),
     ("src/bad.c", "/* X. */\nvoid f(void)\n{\nfail:\n    ;\n}\n", "src/bad.c:4: \"fail:\": write: one exit: done"),
+    ("src/bad.c", "/* X. */\nvoid f(void)\n{\n    err_set(e, GPUFL_E_NOMEM, \"no memory for x\");\n}\n",
+     "src/bad.c:4: \"err_set(e, GPUFL_E_NOMEM, \"no memory for x\"\": write: err_nomem"),
     ("src/bad.c", "/* X. */\nchar *x = \"a kernel besi" + "de it\";\n", "src/bad.c:2: \"\"a kernel beside it\"\": write: while"),
     ("docs/a.md", "It runs besi" + "de a kernel.\n", "docs/a.md:1: \"beside\": write: while … runs"),
     ("tests/unit/test_bad.c", "/* X. */\nint x = cmocka_run_group_tests_name(\"bad\", t, 0, 0);\n",

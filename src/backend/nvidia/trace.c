@@ -179,7 +179,7 @@ static int prepare(struct trace *t, struct err *e)
 {
     struct buffers *pool = buffers_open(&t->pools, t->config.buffer_bytes, t->config.pool_bytes);
     if (!pool || records_open(&t->records, t->cupti, t->sink, 0) != 0)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
+        return err_nomem(e);
     atomic_store_explicit(&t->pool, pool, memory_order_release);
     struct err unused; /* windows try again, and report a failure */
     bool waits = t->detaches && !t->config.passed;

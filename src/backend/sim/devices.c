@@ -94,7 +94,7 @@ static int devices_open(struct devices **out, struct err *e)
         return rc;
     struct devices *d = mem_zalloc(sizeof *d);
     if (!d)
-        return err_set(e, GPUFL_E_NOMEM, "no memory for the simulated devices");
+        return err_nomem(e);
     d->machine = m;
     for (int i = 0; i < SIM_DEVICES_MAX; i++)
         d->state[i] = (struct state){

@@ -128,7 +128,7 @@ int sim_open(const struct sim_config *c, struct err *e)
     if (there)
         return err_set(e, GPUFL_E_STATE, "there is a simulated machine in this process already");
     if (!m)
-        return err_set(e, GPUFL_E_NOMEM, "no memory for the simulated machine");
+        return err_nomem(e);
     struct clock_pair pair = clock_pair_read();
     clock_set_source(clock_source,
                      c->realtime ? pair.real - pair.monotonic : EPOCH_2025 - SIM_EPOCH);
@@ -176,7 +176,7 @@ int sim_machine_get(struct sim_machine **out, struct err *e)
         const char *text = getenv("GPUFL_SIM");
         rc = sim_config_parse(&c, text ? text : "", e);
         if (!rc && !(machine = machine_make(&c)))
-            rc = err_set(e, GPUFL_E_NOMEM, "no memory for the simulated machine");
+            rc = err_nomem(e);
     }
     *out = machine;
     pthread_mutex_unlock(&machine_lock);

@@ -53,7 +53,7 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
         if (a)
             sim_counters_fini(&a->counters);
         mem_free(a);
-        return err_set(e, GPUFL_E_NOMEM, "no memory for the simulated GPU's trace");
+        return err_nomem(e);
     }
     a->sink = sink;
     a->machine = m;

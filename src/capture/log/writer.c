@@ -227,7 +227,7 @@ int writer_open(struct writer **out, const struct writer_config *c, struct inter
     *out = NULL;
     struct writer *w = mem_zalloc(sizeof *w);
     if (!w)
-        return err_set(e, GPUFL_E_NOMEM, "cannot open the session log: out of memory");
+        return err_nomem(e);
     w->config = *c;
     w->config.dir = w->dir.path;
     w->dir.fd = -1;
@@ -242,7 +242,7 @@ int writer_open(struct writer **out, const struct writer_config *c, struct inter
     if (!rc)
         rc = open_parts(w, names);
     if (rc)
-        err_set(e, rc, "cannot open the session log: out of memory");
+        err_nomem(e);
     else
         rc = open_files(w, e);
     if (rc)

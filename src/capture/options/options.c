@@ -177,7 +177,7 @@ int option_check(enum option_id id, const char *text, struct err *e)
     if (option_table[id].kind == OPTION_STR)
         mem_free(*(char **)option_at(&o, id));
     if (rc == GPUFL_E_NOMEM)
-        return err_set(e, rc, "out of memory");
+        return err_nomem(e);
     if (rc == 0)
         return 0;
     option_allowed(id, allowed, sizeof allowed);

@@ -472,8 +472,7 @@ int cubin_lines(const char *cubin, const uint32_t *functions, size_t count,
         return rc;
     if (read_all(&t)) {
         rc = list_functions(&t, functions, count);
-        rc = rc ? err_set(e, rc, "out of memory for the lines of %.200s", path_base(cubin))
-                : run_table(&t, cubin, e);
+        rc = rc ? err_nomem(e) : run_table(&t, cubin, e);
     }
     void *const owned[] = {t.lines,  t.relocations, t.symbols, t.names, t.functions,
                            t.wanted, t.rows,        t.dirs,    t.files};

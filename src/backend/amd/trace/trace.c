@@ -124,7 +124,7 @@ static void report_none(void)
 static int trace_start(struct trace *t, struct err *e)
 {
     if (delivery_open(t->sink, &t->config))
-        return err_set(e, GPUFL_E_NOMEM, "out of memory for buffers of records");
+        return err_nomem(e);
     objects_begin();
     calls_report(t->sink, &t->config);
     if (counts(t))

@@ -146,7 +146,7 @@ int pc_context_enable(struct pc_context *c, const struct pc_library *l, const st
     result = ask_reasons(c, l, indices, &count);
     if (result == CUPTI_OK && !buffers_map(c, count)) {
         l->cuptiPCSamplingDisable(&p);
-        return err_set(e, GPUFL_E_NOMEM, "out of memory for samples");
+        return err_nomem(e);
     }
     if (result == CUPTI_OK) {
         doing = "to set up sampling of program counters";
