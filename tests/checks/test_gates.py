@@ -99,6 +99,9 @@ BAD = (
      "src/bad.c:4: \"err_set(e, GPUFL_E_NOMEM, \"no memory for x\"\": write: err_nomem"),
     ("src/bad.c", "/* X. */\nchar *x = \"a kernel besi" + "de it\";\n", "src/bad.c:2: \"\"a kernel beside it\"\": write: while"),
     ("docs/a.md", "It runs besi" + "de a kernel.\n", "docs/a.md:1: \"beside\": write: while … runs"),
+    ("src/backend/nvidia/bad.c", "/* X. */\n" + "static struct {\n    int x;\n} a;\nstatic const char *b;\n" * 14 +
+     "static int *const c = 0;\nstatic const int d[] = {1};\nstatic __thread int e;\n_Atomic int f = 1;\nstatic int g(void);\n",
+     "src/backend/nvidia/: 30 variables of files (at most 29); most of them in src/backend/nvidia/bad.c"),
     ("tests/unit/test_bad.c", "/* X. */\nint x = cmocka_run_group_tests_name(\"bad\", t, 0, 0);\n",
      "tests/unit/test_bad.c:2: \"cmocka_run_group_tests_name(\"\": write: cmocka_run_group_tests"),
     ("src/bad.c", "/* X. */\nvoid f(int a, int (*b)(int, int), int c, int d, int e,\n       int f, int g)\n{\n}\n",

@@ -55,6 +55,7 @@ struct trace {
     _Atomic bool windowed; /* config.windows, for callbacks during the next open. Relaxed */
     _Atomic uint32_t window; /* number of the open one, whose calls have records; 0: none is */
     _Atomic uint32_t last_window;
+    _Atomic int first_launches;     /* that are awaited or under way: engine/time.h. Relaxed */
     _Atomic bool floor;             /* only counting: see trace_ops.floor */
     _Atomic(struct buffers *) pool; /* NULL: none yet */
     struct buffers_list pools;      /* all that were made in this process */
@@ -100,6 +101,9 @@ struct trace {
     struct queue_node *taken;     /* buffers between take and drain [collector] */
     struct records *records;      /* owned */
     uint64_t codeless;            /* defined functions whose code was not seen [collector] */
+    _Atomic bool fault_seen;      /* in this session: faults.h. Relaxed */
+    _Atomic unsigned suspicions;  /* that CUPTI has ended itself: cupti_fatal.h */
+    unsigned suspicions_examined; /* how many of them were [collector, or the owner after it] */
 };
 
 extern const struct trace_ops nvidia_trace;

@@ -31,8 +31,6 @@ static struct {
     _Atomic int64_t total; /* ns. Relaxed */
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-_Atomic int engine_time_expected; /* number of awaited first launches */
-
 static __thread uint8_t depth;
 
 void engine_time_open(void)
@@ -40,7 +38,7 @@ void engine_time_open(void)
     pthread_mutex_lock(&me.lock);
     me.stretch_count = me.awaited_count = 0;
     pthread_mutex_unlock(&me.lock);
-    atomic_store(&engine_time_expected, 0);
+    atomic_store(&the_trace.first_launches, 0);
     atomic_store(&me.total, 0);
 }
 
@@ -91,7 +89,7 @@ static size_t find_context(cuda_context context)
 static void drop(size_t i)
 {
     me.awaited[i] = me.awaited[--me.awaited_count];
-    atomic_store_explicit(&engine_time_expected, (int)me.awaited_count, memory_order_relaxed);
+    atomic_store_explicit(&the_trace.first_launches, (int)me.awaited_count, memory_order_relaxed);
 }
 
 void engine_time_await(cuda_context context)
@@ -104,7 +102,7 @@ void engine_time_await(cuda_context context)
         me.awaited[i].begin = 0;
         me.awaited_count += i == me.awaited_count;
     }
-    atomic_store_explicit(&engine_time_expected, (int)me.awaited_count, memory_order_relaxed);
+    atomic_store_explicit(&the_trace.first_launches, (int)me.awaited_count, memory_order_relaxed);
     pthread_mutex_unlock(&me.lock);
 }
 
@@ -126,7 +124,7 @@ void engine_time_launch(cuda_context context)
         me.awaited[i].thread = thread_id();
     } else if (i == me.awaited_count && ++me.others == OTHERS) {
         me.awaited_count = 0;
-        atomic_store_explicit(&engine_time_expected, 0, memory_order_relaxed);
+        atomic_store_explicit(&the_trace.first_launches, 0, memory_order_relaxed);
     }
     pthread_mutex_unlock(&me.lock);
 }

@@ -7,8 +7,8 @@
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_TIME_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_TIME_H
 
-#include "backend/backend.h"
 #include "backend/nvidia/abi/cuda.h"
+#include "backend/nvidia/trace.h"
 
 #include <stdatomic.h>
 
@@ -25,13 +25,10 @@ void engine_time_end_start(int64_t begin);
 void engine_time_await(cuda_context context);
 void engine_time_forget(cuda_context context); /* it goes */
 
-extern _Atomic int engine_time_expected; /* launches that are awaited or under way. Relaxed */
-
-/* [hot] */
-static inline bool engine_time_awaits(void)
+/* True if launches are awaited or under way. [hot] */
+static inline bool engine_time_awaits(const struct trace *t)
 {
-    return __builtin_expect(atomic_load_explicit(&engine_time_expected, memory_order_relaxed) > 0,
-                            0);
+    return __builtin_expect(atomic_load_explicit(&t->first_launches, memory_order_relaxed) > 0, 0);
 }
 
 /* A launch is entered, and returns. */

@@ -8,11 +8,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-static struct {
-    _Atomic unsigned suspicions;
-    unsigned looked; /* how many of them were examined [collector, or the owner after it] */
-} me;
-
 static const char SILENT[] =
     "CUPTI has ended itself in this program, which goes on, and answers no more: most likely "
     "another process or tool holds the GPU's profiling hardware (ncu, or DCGM's profiling "
@@ -102,20 +97,21 @@ static bool goes_and_comes(struct trace *t)
 
 void cupti_fatal_session(void)
 {
-    me.looked = atomic_load(&me.suspicions);
+    the_trace.suspicions_examined = atomic_load(&the_trace.suspicions);
 }
 
 void cupti_fatal_suspect(void)
 {
-    atomic_fetch_add(&me.suspicions, 1);
+    atomic_fetch_add(&the_trace.suspicions, 1);
 }
 
 void cupti_fatal_look(struct trace *t)
 {
-    unsigned now = atomic_load(&me.suspicions);
-    if (cupti_fatal(t) || !t->subscriber || now == me.looked || (goes_and_comes(t) && !t->stopped))
+    unsigned now = atomic_load(&t->suspicions);
+    if (cupti_fatal(t) || !t->subscriber || now == t->suspicions_examined ||
+        (goes_and_comes(t) && !t->stopped))
         return;
-    me.looked = now;
+    t->suspicions_examined = now;
     if (silent(t))
         end(t, SILENT, "");
 }

@@ -5,8 +5,6 @@
 
 #include <stddef.h>
 
-static _Atomic bool seen;
-
 static const struct {
     int result;
     const char *name;
@@ -18,12 +16,12 @@ static const struct {
 
 void faults_open(void)
 {
-    atomic_store_explicit(&seen, false, memory_order_relaxed);
+    atomic_store_explicit(&the_trace.fault_seen, false, memory_order_relaxed);
 }
 
 bool faults_seen(void)
 {
-    return atomic_load_explicit(&seen, memory_order_relaxed);
+    return atomic_load_explicit(&the_trace.fault_seen, memory_order_relaxed);
 }
 
 void faults_look(struct sink *s, int result, const char *function)
@@ -31,7 +29,8 @@ void faults_look(struct sink *s, int result, const char *function)
     size_t i = 0;
     while (i < sizeof faults / sizeof *faults && faults[i].result != result)
         i++;
-    if (i == sizeof faults / sizeof *faults || faults_seen() || atomic_exchange(&seen, true))
+    if (i == sizeof faults / sizeof *faults || faults_seen() ||
+        atomic_exchange(&the_trace.fault_seen, true))
         return;
     s->ops->message(s, SEVERITY_WARNING, "program.fault",
                     "a kernel of the program has faulted: %s (error %d), seen first as %s "

@@ -355,7 +355,7 @@ static void launch_outside_window(struct trace *t, uint32_t id, const struct cup
     bool exec = call_roles[id] == ROLE_EXEC;
     bool launch = call_launches(id);
     bool of_object = !launch && object_calls_take(id, c);
-    if (launch && c->site != CUPTI_SITE_ENTER && engine_time_awaits())
+    if (launch && c->site != CUPTI_SITE_ENTER && engine_time_awaits(t))
         engine_time_launched(c->context);
     if (c->site == CUPTI_SITE_ENTER) {
         if (suspends(t))
@@ -405,7 +405,7 @@ static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
                                const struct cupti_callback *c)
 {
     if (call_roles[id] != ROLE_KERNEL || id == ID_cuLaunchCooperativeKernelMultiDevice ||
-        !atomic_load_explicit(&t->plain, memory_order_relaxed) || engine_time_awaits())
+        !atomic_load_explicit(&t->plain, memory_order_relaxed) || engine_time_awaits(t))
         return false;
     if (c->site != CUPTI_SITE_ENTER)
         return call_result(c) == CUDA_OK;
@@ -425,7 +425,7 @@ static __attribute__((noinline)) void launch_slow(struct trace *t, struct sink *
     bool launch = call_launches(id);
     if (!launch)
         object_calls_take(id, c);
-    bool first = launch && engine_time_awaits();
+    bool first = launch && engine_time_awaits(t);
     if (first && c->site == CUPTI_SITE_ENTER) /* asking for its function may load its code */
         engine_time_launch(c->context);
     else if (first)
@@ -447,7 +447,7 @@ static __attribute__((noinline)) void launch_slow(struct trace *t, struct sink *
 static __attribute__((noinline)) void launch_timed(struct trace *t, struct sink *s, uint32_t id,
                                                    const struct cupti_callback *c)
 {
-    bool apart = engine_time_awaits();
+    bool apart = engine_time_awaits(t);
     uint64_t stacks = s->ops->stacks ? s->ops->stacks(s) : 0;
     int64_t engines = engine_time_total(), begin = clock_mono();
     if (!launch_fast(t, s, id, c))
@@ -466,7 +466,7 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     if (domain != CUPTI_DOMAIN_DRIVER || id >= CALL_IDS)
         return;
-    if (__builtin_expect(range_kernels_launching != LAUNCH_NONE, 0) && c->site != CUPTI_SITE_ENTER)
+    if (__builtin_expect(range_thread.launching != LAUNCH_NONE, 0) && c->site != CUPTI_SITE_ENTER)
         leave_ranges(t, id, c); /* also if the session has ended meanwhile */
     if (__builtin_expect(!s, 0))
         launch_outside_window(t, id, c);

@@ -13,8 +13,6 @@
 
 static const struct range_plan plan_kernels = {RANGE_KERNELS, REPLAY_KERNEL, RANGE_PASSES_MOST, 1};
 
-__thread enum range_launching range_kernels_launching;
-
 /* True if this launch is counted: it is then one less of those that are left of its kernel. */
 static bool wanted(struct trace *t, const char *name)
 {
@@ -98,13 +96,13 @@ static bool lock(struct trace *t, bool alone)
 
 void range_kernels_begin(struct trace *t, const char *name)
 {
-    if (range_kernels_launching != LAUNCH_NONE)
+    if (range_thread.launching != LAUNCH_NONE)
         return;        /* the library repeats it */
     ON_PROGRAM_THREAD; /* until the launch itself */
     bool counts = wanted(t, name);
     if (!lock(t, counts))
         return;
-    range_kernels_launching = counts ? LAUNCH_COUNTED : LAUNCH_BESIDE;
+    range_thread.launching = counts ? LAUNCH_COUNTED : LAUNCH_BESIDE;
     if (counts)
         repeat_begins(t);
 }
@@ -112,9 +110,9 @@ void range_kernels_begin(struct trace *t, const char *name)
 void range_kernels_end(struct trace *t, const char *name, uint32_t correlation, bool done)
 {
     ON_PROGRAM_THREAD;
-    if (range_kernels_launching == LAUNCH_COUNTED && !cupti_fatal(t))
+    if (range_thread.launching == LAUNCH_COUNTED && !cupti_fatal(t))
         repeat_ends(t, name, correlation, done);
-    range_kernels_launching = LAUNCH_NONE;
+    range_thread.launching = LAUNCH_NONE;
     pthread_rwlock_unlock(&ranging.launches);
 }
 

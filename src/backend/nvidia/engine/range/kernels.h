@@ -7,8 +7,18 @@
 
 /* With range_kernels: the kind of launch in which the calling thread is. */
 enum range_launching { LAUNCH_NONE, LAUNCH_BESIDE, LAUNCH_COUNTED };
-extern __thread enum range_launching range_kernels_launching
-    __attribute__((tls_model("initial-exec")));
+
+/* RangeProfiler's state of the calling thread. It is small, because there is little thread-local
+ * memory for libraries that are loaded late. */
+struct range_thread {
+    bool inside; /* the thread is calling the library, which may call us back on this thread */
+    bool unread; /* the thread has counted ranges that may not have been decoded */
+    /* Why the scope that the thread reports is not counted: enum range_passed + 1. 0: counted */
+    uint8_t passed;
+    enum range_launching launching; /* also read at every launch */
+    uint64_t own; /* the open range; 0: none. Never a range of an earlier session */
+};
+extern __thread struct range_thread range_thread __attribute__((tls_model("initial-exec")));
 
 /* With range_kernels: range_kernels_begin reports that the calling thread launches a kernel of
   * this mangled name, or, with NULL, work that is not counted (several kernels, a graph). The next

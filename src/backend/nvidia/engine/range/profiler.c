@@ -26,40 +26,31 @@ static const struct range_plan plan_scopes = {RANGE_USER, REPLAY_USER, 1, RANGES
 struct ranging ranging = {.lock = PTHREAD_MUTEX_INITIALIZER,
                           .launches = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
 
-/* This thread's. */
-static __thread struct {
-    bool inside;  /* it is calling the library, which may call us back on this thread */
-    bool unread;  /* it has counted ranges that may not have been decoded */
-    uint64_t own; /* its open range; 0: none. Never a range of an earlier session */
-} mine;
+__thread struct range_thread range_thread;
 
 bool ranges_enter(bool wait)
 {
-    if (mine.inside ||
+    if (range_thread.inside ||
         (wait ? pthread_mutex_lock(&ranging.lock) : pthread_mutex_trylock(&ranging.lock)) != 0)
         return false;
-    mine.inside = true;
+    range_thread.inside = true;
     return true;
 }
 
-/* Why the scope that this thread reports is not counted: enum range_passed + 1; 0: it is counted. A
- * byte, because there is little thread-local memory for libraries that are loaded late. */
-static _Thread_local uint8_t passed __attribute__((tls_model("initial-exec")));
-
 static const char *passed_text(void)
 {
-    return passed ? ranges_why((enum range_passed)(passed - 1)) : NULL;
+    return range_thread.passed ? ranges_why((enum range_passed)(range_thread.passed - 1)) : NULL;
 }
 
 void ranges_leave(void)
 {
-    mine.inside = false;
+    range_thread.inside = false;
     pthread_mutex_unlock(&ranging.lock);
 }
 
 void ranges_pass_by(enum range_passed why)
 {
-    passed = (uint8_t)(why + 1);
+    range_thread.passed = (uint8_t)(why + 1);
     atomic_fetch_add_explicit(&ranging.passed_by[why], 1, memory_order_relaxed);
 }
 
@@ -222,7 +213,7 @@ static void range_ends(struct trace *t)
     if (r->outside)
         ranges_pass_by(WINDOW_CHANGED);
     ranging.range_count++;
-    mine.unread = true;
+    range_thread.unread = true;
     if (result == CUPTI_OK && ranging.range_count < RANGES && r->end - r->start < LONG_SCOPE &&
         r->end - ranging.batch_began < BATCH_MOST)
         return;
@@ -306,10 +297,10 @@ static void scope_goes_on(struct trace *t, bool ends)
  * and no other thread may decode it after this thread has ended. */
 static void settle(struct trace *t)
 {
-    if (!mine.unread || !ranges_enter(true))
+    if (!range_thread.unread || !ranges_enter(true))
         return;
     ON_PROGRAM_THREAD;
-    mine.unread = false;
+    range_thread.unread = false;
     int64_t begin = engine_time_begin();
     int result = ranging.at.started && !ranging.open_instance ? ranges_collect(t) : CUPTI_OK;
     if (result != CUPTI_OK)
@@ -363,11 +354,11 @@ static void ranges_wake(struct trace *t)
 /* True if the engine is not told that this scope begins. */
 static bool is_ignored(struct trace *t, uint64_t instance)
 {
-    if (mine.own && mine.own == atomic_load(&ranging.open_instance)) {
+    if (range_thread.own && range_thread.own == atomic_load(&ranging.open_instance)) {
         ranges_pass_by(IN_ANOTHER); /* it opened a window */
         return true;
     }
-    mine.own = instance;
+    range_thread.own = instance;
     if (!t->switched || window_now(t))
         return false;
     settle(t);
@@ -390,7 +381,7 @@ static void scope_with_lock(struct trace *t, uint64_t instance, enum range_momen
         ranges_leave();
     }
     engine_time_end(since);
-    if (begins && !passed && atomic_load(&ranging.open_instance) != instance)
+    if (begins && !range_thread.passed && atomic_load(&ranging.open_instance) != instance)
         ranges_pass_by(NOT_COUNTING);
 }
 
@@ -398,7 +389,7 @@ static const char *ranges_scope(struct trace *t, uint64_t instance, enum range_m
                                 uint32_t repeats, uint32_t name)
 {
     bool begins = moment == RANGE_BEGINS;
-    passed = 0;
+    range_thread.passed = 0;
     if (moment == RANGE_SETTLES) {
         settle(t);
         return NULL;
