@@ -171,7 +171,7 @@ def occupancy(session: GpuFlightSession, top: int = 15) -> Figure:
                                  for row in sums.rename(columns={"name": "name_"}).itertuples()], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
-    axes.set_xlabel("% of the warp slots of an SM; beside the name: share of the time of kernels")
+    axes.set_xlabel("% of the warp slots of an SM; next to the name: share of the time of kernels")
     axes.grid(axis="x", alpha=0.3)
     axes.legend(title="limited by", fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     return figure
