@@ -439,7 +439,8 @@ struct backend {
     const char *name; /* nvidia, amd, none, sim */
     bool simulated;
     const struct vendor *vendor;        /* facts about its GPUs; NULL: it has no GPUs */
-    const struct engine_texts *engines; /* for real GPUs: what engines do on them */
+    const struct engine_texts *engines; /* what engines do on its real GPUs; NULL: it traces
+                                           nothing, or its GPUs are simulated */
     /* [any] No side effects on this process beyond loading the vendor's management library. */
     void (*probe)(struct probe *out);
     const struct trace_ops *trace;    /* NULL: no tracing */

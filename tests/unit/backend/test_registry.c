@@ -85,7 +85,7 @@ TEST(engines_fall_back_to_less)
     for (const struct engine_row *r = engine_table; r->name; r++, count++) {
         unsigned asks = r->asks, steps = 0;
         for (const struct backend *const *b = backends; *b; b++) {
-            if (!(*b)->vendor || (*b)->simulated)
+            if (!(*b)->engines) /* it traces nothing */
                 continue;
             const struct engine_words *w = &(*b)->engines->words[count];
             assert_true(*w->brings);
@@ -105,6 +105,36 @@ TEST(engines_fall_back_to_less)
     }
     assert_int_equal(count, GPUFL_ENGINE_SYNC + 1);
     assert_string_equal(engine_table[GPUFL_ENGINE_SYNC].name, "Sync");
+}
+
+/* The rows are in the order of the public enum, and say what each engine adds. */
+TEST(rows_say_what_engines_add)
+{
+    static const char *const names[] = {
+#define NAME(id, word) #word,
+        GPUFL_ENGINES(NAME)
+#undef NAME
+    };
+    unsigned bits = 0;
+    for (const struct engine_row *r = engine_table; r->name; r++) {
+        unsigned own = engine_own_bit(r);
+        assert_string_equal(names[r - engine_table], r->name);
+        assert_ptr_equal(engine_find(r->name), r);
+        assert_true(*r->peer);
+        assert_int_equal(bits & own, 0); /* no other engine has the bit */
+        bits |= own;
+        if (own && *r->feature)
+            assert_true(r->asks & ENGINE_TRACE && r->record != RECORD_kernel && !r->no_pass);
+    }
+    for (const struct engine_row *r = engine_table; r->name; r++)
+        assert_int_equal(r->asks & ~bits, 0); /* every bit is an engine's own */
+    assert_int_equal(engine_own_bit(&engine_table[GPUFL_ENGINE_DEEP]), 0);
+    assert_int_equal(engine_own_bit(&engine_table[GPUFL_ENGINE_SYNC]), ENGINE_SYNC);
+    assert_int_equal(engine_table[GPUFL_ENGINE_TRACE].record, RECORD_kernel);
+    assert_int_equal(engine_table[GPUFL_ENGINE_PM_SAMPLING].record, RECORD_counter);
+    assert_int_equal(engine_table[GPUFL_ENGINE_PC_SAMPLING].record, RECORD_pc_sample);
+    assert_non_null(engine_table[GPUFL_ENGINE_DEEP].no_pass);
+    assert_null(engine_find("trace"));
 }
 
 static const struct engine_pair *pair_of(unsigned a, unsigned b)
@@ -171,6 +201,7 @@ int main(void)
         cmocka_unit_test(auto_is_never_simulated),
         cmocka_unit_test(amd_says_what_it_does_not_record),
         cmocka_unit_test(unknown_ones_are_refused),
+        cmocka_unit_test(rows_say_what_engines_add),
         cmocka_unit_test(every_backend_explains_itself),
         cmocka_unit_test(the_simulated_gpu_describes_every_engine),
         cmocka_unit_test(engines_fall_back_to_less),
