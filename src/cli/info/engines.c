@@ -191,9 +191,13 @@ static void put_list(struct buf *b, const char *title, const struct engine_texts
 void info_engines_text(struct buf *b, const struct backend *of, int width)
 {
     const struct engine_texts *t = of->engines;
-    struct shown s = shown_first(t);
     char title[80];
     int widths[COLUMNS];
+    if (!t) {
+        buf_printf(b, "\nThe backend %s has no engines: it samples its GPUs.\n", of->name);
+        return;
+    }
+    struct shown s = shown_first(t);
     measure(width, widths);
     snprintf(title, sizeof title, "engines (backend %s)", of->name);
     put_list(b, title, t, offsetof(struct engine_words, brings), width);
@@ -237,8 +241,12 @@ static void put_excludes_json(struct buf *b, const struct shown *s)
 
 void info_engines_json(struct buf *b, const struct backend *of)
 {
-    struct shown s = shown_first(of->engines);
     buf_printf(b, ",\"engines_of\":\"%s\",\"engines\":[", of->name);
+    if (!of->engines) {
+        buf_str(b, "],\"engine_pairs\":[]");
+        return;
+    }
+    struct shown s = shown_first(of->engines);
     do {
         const struct engine_words *w = s.words;
         const char *instead = instead_of(&s);

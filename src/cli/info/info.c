@@ -261,17 +261,23 @@ static const struct backend *taken_backend(void)
     return named ? named : backend_select(GPUFL_BACKEND_AUTO, NULL);
 }
 
+/* True for the backend of a vendor. A vendor may have metrics of its GPUs alone, and no engines. */
+static bool is_of_vendor(const struct backend *b)
+{
+    return b->vendor && !b->simulated;
+}
+
 /* A machine with none of the vendors' GPUs may read sessions of other machines, so all tools are
  * shown there, unless sessions take a vendor's backend. */
 static void probe_tools(struct probe *p)
 {
     const struct backend *named = named_backend(), *found = taken_backend();
-    const struct vendor *taken = found->engines ? found->vendor : NULL;
+    const struct vendor *taken = is_of_vendor(found) ? found->vendor : NULL;
     bool any = taken != NULL;
     for (const struct vendor *const *v = vendors; *v; v++)
         any |= has_device(*v);
     for (const struct vendor *const *v = vendors; *v; v++) {
-        bool wanted = !any || taken == *v || (!(named && named->engines) && has_device(*v));
+        bool wanted = !any || taken == *v || (!(named && is_of_vendor(named)) && has_device(*v));
         if ((*v)->disassembler.program)
             probe_tool(p, *v, wanted);
     }
@@ -296,10 +302,10 @@ static void put_tools(struct buf *b, const struct look *look)
 static const struct backend *vendor_of(const struct backend *taken)
 {
     const struct backend *found = backend_select(GPUFL_BACKEND_AUTO, NULL);
-    if (taken->engines || found->engines)
-        return taken->engines ? taken : found;
+    if (is_of_vendor(taken) || is_of_vendor(found))
+        return is_of_vendor(taken) ? taken : found;
     for (const struct backend *const *at = backends; *at; at++)
-        if ((*at)->engines && has_device((*at)->vendor))
+        if (is_of_vendor(*at) && has_device((*at)->vendor))
             return *at;
     return backends[0];
 }
@@ -310,7 +316,7 @@ static void put_summary(struct buf *b, const struct look *look)
     struct err e = {0};
     struct probe gpu = {0}, tools = {0};
     const struct backend *taken = taken_backend();
-    const struct backend *other = taken->engines ? backend_other(taken) : NULL;
+    const struct backend *other = is_of_vendor(taken) ? backend_other(taken) : NULL;
     bool found = place_find_library(&place, &e) == GPUFL_OK;
     vendor_of(taken)->probe(&gpu);
     probe_tools(&tools);

@@ -73,6 +73,10 @@ static void put_verdict(struct buf *b, const struct info_found *f, bool color, i
                  "gpufl %s finds no GPU that it can use here: only scopes and host metrics are "
                  "captured.",
                  GPUFL_VERSION);
+    else if (all == 0)
+        snprintf(line, sizeof line,
+                 "gpufl %s can sample the GPUs here (backend %s), which has no engines.",
+                 GPUFL_VERSION, f->backend);
     else if (whole)
         snprintf(line, sizeof line, "gpufl %s can capture here (backend %s), with every engine.",
                  GPUFL_VERSION, f->backend);

@@ -119,6 +119,20 @@ TEST(json_has_what_the_table_has)
             fail_msg("no %s", members[i]);
 }
 
+/* A vendor may have metrics of its GPUs alone. */
+TEST(a_backend_without_engines_says_so)
+{
+    const struct backend monitor = {.name = "toy"};
+    struct buf b;
+    buf_init(&b, 4096);
+    info_engines_text(&b, &monitor, 100);
+    assert_string_equal(buf_cstr(&b), "\nThe backend toy has no engines: it samples its GPUs.\n");
+    buf_clear(&b);
+    info_engines_json(&b, &monitor);
+    assert_string_equal(buf_cstr(&b), ",\"engines_of\":\"toy\",\"engines\":[],\"engine_pairs\":[]");
+    buf_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +140,7 @@ int main(void)
         cmocka_unit_test(cells_stand_below_their_titles),
         cmocka_unit_test(amd_has_words_of_its_own),
         cmocka_unit_test(obstacles_are_explained),
+        cmocka_unit_test(a_backend_without_engines_says_so),
         cmocka_unit_test(json_has_what_the_table_has),
     };
     buf_init(&out, OUT_MOST);

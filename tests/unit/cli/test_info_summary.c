@@ -142,12 +142,23 @@ TEST(an_older_gpu_has_its_advice)
     assert_non_null(strstr(text, "PmSampling (needs a newer GPU): compute capability 7.5 or"));
 }
 
+/* A backend that only samples its GPUs has no facts about engines. */
+TEST(a_backend_without_engines_samples)
+{
+    struct probe p = {.usable = true};
+    fact(&p, true, "GPU 0", "Toy 1", "");
+    shown(&p, "/usr/lib/libgpufl.so");
+    assert_non_null(strstr(buf_cstr(&out), "can sample the GPUs here (backend nvidia), which has "
+                                           "no engines.\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_a_screen),
         cmocka_unit_test(the_verdict_comes_first),
         cmocka_unit_test(a_lack_is_said_once),
+        cmocka_unit_test(a_backend_without_engines_samples),
         cmocka_unit_test(an_older_gpu_has_its_advice),
     };
     buf_init(&out, OUT_MOST);
