@@ -72,6 +72,7 @@ class Aside(unittest.TestCase):
             server.start()
             until(lambda: metric(server, "gpufl_aside_sessions") == 1, "it is not set aside", 240 + 2 * PATIENCE)
             until(lambda: metric(server, "gpufl_backlog_sessions") == 0, "some of it still waits")
+            self.assertEqual(server.ask("GET", "/readyz").json()["aside_sessions"], 1)
             self.assertEqual(server.stop(), 0)
             self.assertIn("1 sessions are set aside\n", self.command("aside", "list", "--data", self.data).stdout)
             for end in ("", ".wal"):  # with the rows that were committed before the kill

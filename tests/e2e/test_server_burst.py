@@ -99,7 +99,11 @@ class Aside(unittest.TestCase):
             free = metric(server, "gpufl_disk_free_bytes")
             disk = os.statvfs(self.data)
             self.assertLess(abs(free - disk.f_bavail * disk.f_frsize), 1 << 30)
-            self.assertEqual(server.ask("GET", "/readyz").status, 200)
+            ready = server.ask("GET", "/readyz")
+            self.assertEqual(ready.status, 200)
+            members = {name: ready.json()[name] for name in ("waiting_frames", "backlog_sessions", "backlog_bytes", "backlog_age_seconds", "aside_sessions")}
+            self.assertEqual(members, dict.fromkeys(members, 0))
+            self.assertLess(abs(ready.json()["disk_free_bytes"] - free), 1 << 30)
 
 
 if __name__ == "__main__":

@@ -269,6 +269,8 @@ class Full(unittest.TestCase):
             ready = server.ask("GET", "/readyz")
             self.assertEqual(ready.status, 503, ready)
             self.assertRegex(ready.json()["detail"], r"disk of the data folder is full: 0 MiB are free, 320 needed")
+            self.assertLess(ready.json()["disk_free_bytes"], 1 << 20)
+            self.assertEqual([ready.json()[name] for name in ("waiting_frames", "backlog_sessions", "backlog_bytes", "aside_sessions")], [0] * 4)
             answers = [server.ask("GET", AT + "/kernels", Authorization=key),
                        server.as_user("GET", "/api/v1/auth/me")]
             self.assertEqual([a.status for a in answers], [200, 200], answers)

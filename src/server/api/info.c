@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "server/common/logs.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,51 +18,95 @@ void api_healthz(struct call *c)
     c->http->answer.cacheable = false;
 }
 
-static bool is_stuck(const struct parts *s, char *why, size_t size)
-{
+/* What the intake has to do and has room for, read once for an answer. */
+struct intake_now {
     struct loader_stats loader;
     struct journal_stats journal;
-    struct ready_state r = {0};
-    loader_stats(s->intake->loader, &loader);
-    journal_stats(s->intake->journal, &journal);
-    r.journal_failed = journal.failed;
-    r.free = journal_free_bytes(s->intake->journal, &r.needs);
-    r.backlog_age = loader.backlog_age;
-    r.backlog_sessions = loader.backlog_sessions;
+    int64_t free, needs; /* bytes of the journal's disk; free -1: unknown */
+};
+
+static struct intake_now intake_now(const struct parts *s)
+{
+    struct intake_now n = {0};
+    loader_stats(s->intake->loader, &n.loader);
+    journal_stats(s->intake->journal, &n.journal);
+    n.free = journal_free_bytes(s->intake->journal, &n.needs);
+    return n;
+}
+
+static bool is_stuck(const struct intake_now *n, char *why, size_t size)
+{
+    const struct ready_state r = {
+        .journal_failed = n->journal.failed,
+        .free = n->free,
+        .needs = n->needs,
+        .backlog_age = n->loader.backlog_age,
+        .backlog_sessions = n->loader.backlog_sessions,
+    };
     return ready_is_stuck(&r, why, size);
+}
+
+/* The members that both answers of /readyz have; /metrics has the same figures. */
+static void put_intake_now(struct buf *b, const struct intake_now *n)
+{
+    buf_printf(b,
+               ",\"waiting_frames\":%" PRIu64 ",\"backlog_sessions\":%" PRIu64
+               ",\"backlog_bytes\":%" PRId64 ",\"backlog_age_seconds\":%.3f"
+               ",\"aside_sessions\":%" PRIu64 ",\"disk_free_bytes\":",
+               n->loader.waiting, n->loader.backlog_sessions, n->loader.backlog_bytes,
+               (double)n->loader.backlog_age / 1e9, n->loader.aside_sessions);
+    if (n->free < 0)
+        buf_str(b, "null");
+    else
+        buf_i64(b, n->free);
 }
 
 /* Answers "ready" with the number of waiting reports and the state of Kafka: neither is a reason to
  * stop sending over HTTP. */
-static void send_ready(struct call *c)
+static void send_ready(struct call *c, const struct intake_now *now)
 {
     struct analysis_stats stats;
     struct buf *b = http_body(c->http, 4096);
     analysis_stats(c->parts->analysis, &stats);
     buf_printf(b, "{\"status\":\"ready\",\"reports_waiting\":%u", stats.waiting);
+    put_intake_now(b, now);
     if (c->parts->receiver) {
         buf_str(b, ",\"kafka\":");
         receiver_json(c->parts->receiver, b);
     }
     buf_str(b, "}\n");
     http_send(c->http, 200, "application/json");
+    c->http->answer.cacheable = false;
+}
+
+/* Answers 503; the problem gets the members of the intake before its closing brace. */
+static void send_not_ready(struct call *c, const struct intake_now *now, const char *why)
+{
+    static const char end[] = "}\n";
+    struct buf *b = &c->http->answer.body;
+    http_problem(c->http, 503, "%s", why);
+    if (buf_error(b) || b->len < sizeof end)
+        return;
+    b->len -= sizeof end - 1;
+    put_intake_now(b, now);
+    buf_str(b, end);
 }
 
 void api_readyz(struct call *c)
 {
     const struct parts *s = c->parts;
+    const struct intake_now now = intake_now(s);
     char why[256];
     struct err e = {0};
     if (atomic_load_explicit(s->ending, memory_order_relaxed)) {
-        http_problem(c->http, 503, "The server is ending.");
+        send_not_ready(c, &now, "The server is ending.");
     } else if (meta_ping(s->meta, &e)) {
-        http_problem(c->http, 503, "The small tables cannot be reached.");
+        send_not_ready(c, &now, "The small tables cannot be reached.");
         logs_say(LOG_ERROR, "ready", "%s", e.text);
-    } else if (is_stuck(s, why, sizeof why)) {
-        http_problem(c->http, 503, "%s", why);
+    } else if (is_stuck(&now, why, sizeof why)) {
+        send_not_ready(c, &now, why);
     } else {
-        send_ready(c);
-        c->http->answer.cacheable = false;
+        send_ready(c, &now);
     }
 }
 
@@ -143,12 +188,10 @@ static void put_pools(struct buf *b, const struct parts *s)
 static void put_intake(struct buf *b, const struct parts *s)
 {
     struct ingest_counts in;
-    struct loader_stats loader;
-    struct journal_stats journal;
-    int64_t needs;
+    const struct intake_now now = intake_now(s);
+    const struct loader_stats loader = now.loader;
+    const struct journal_stats journal = now.journal;
     ingest_counts(s->intake->ingest, &in);
-    loader_stats(s->intake->loader, &loader);
-    journal_stats(s->intake->journal, &journal);
     const struct {
         const char *name, *type, *help;
         double value;
@@ -186,7 +229,7 @@ static void put_intake(struct buf *b, const struct parts *s)
         {"gpufl_aside_sessions", "gauge", "Sessions of which frames are set aside now.",
          (double)loader.aside_sessions},
         {"gpufl_disk_free_bytes", "gauge", "Free on the disk of the data folder; -1: unknown.",
-         (double)journal_free_bytes(s->intake->journal, &needs)},
+         (double)now.free},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         counters_number(b, rows[i].name, rows[i].type, rows[i].help, rows[i].value);
