@@ -120,6 +120,13 @@ EXPORT ssize_t writev(int fd, const struct iovec *v, int n)
     WRITING(writev, fd, (fd, v, n / 2), (fd, v, n));
 }
 
+EXPORT ssize_t copy_file_range(int in, off64_t *in_at, int out, off64_t *out_at, size_t n,
+                               unsigned flags)
+{
+    WRITING(copy_file_range, out, (in, in_at, out, out_at, n / 2, flags),
+            (in, in_at, out, out_at, n, flags));
+}
+
 #define CHANGING(name, counts, whole)                                                              \
     do {                                                                                           \
         static __typeof__(&name) real;                                                             \
@@ -143,6 +150,11 @@ EXPORT int fdatasync(int fd)
     CHANGING(fdatasync, true, (fd));
 }
 
+EXPORT int syncfs(int fd)
+{
+    CHANGING(syncfs, true, (fd));
+}
+
 EXPORT int ftruncate(int fd, off_t size)
 {
     CHANGING(ftruncate, is_file(fd), (fd, size));
@@ -161,6 +173,21 @@ EXPORT int rename(const char *from, const char *to)
 EXPORT int unlink(const char *path)
 {
     CHANGING(unlink, true, (path));
+}
+
+EXPORT int unlinkat(int folder, const char *path, int flags)
+{
+    CHANGING(unlinkat, true, (folder, path, flags));
+}
+
+EXPORT int remove(const char *path)
+{
+    CHANGING(remove, true, (path));
+}
+
+EXPORT int rmdir(const char *path)
+{
+    CHANGING(rmdir, true, (path));
 }
 
 EXPORT int mkdir(const char *path, mode_t mode)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A server that is killed in one step that changes many files: a session that grows out of the shared file into one of
 its own, the choice between both at the start after that, and a backup. The data from before the step exists after it, once.
+A restore that is killed at each of its calls leaves no folder that `check` takes for whole.
 
     crash_steps.py GPUFL GPUFL_SERVER CRASH_AT_LIBRARY SOURCE [POINTS [SEED]]
 
@@ -10,9 +11,11 @@ kill at one of these calls: before it, after it, half way through.
 import contextlib
 import http.client
 import json
+import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,8 +36,9 @@ def text(first, last):
     return b"".join(crash.Bodies.body(i).replace(b'"bodies"', b'"steps"') for i in range(first, last))
 
 
-def command(*words):
-    return subprocess.run([SERVER, *words], capture_output=True, text=True, timeout=live_server.DEADLINE_S, check=False)
+def command(*words, **environment):
+    return subprocess.run([SERVER, *words], capture_output=True, text=True, timeout=live_server.DEADLINE_S, check=False,
+                          env={**os.environ, **environment})
 
 
 class Steps(unittest.TestCase):
@@ -206,6 +210,49 @@ class Steps(unittest.TestCase):
                 self.restored(new.pop(), want)
         print(f"backup: killed {killed} times, at one of {most} calls", flush=True)
         self.assertGreaterEqual(killed, POINTS // 3)
+
+    # ---- a restore ---------------------------------------------------------------------------------
+
+    def whole_backup(self):
+        """A backup of a session with a file of its own and one in a shared file; it and what `check` says of a restored one."""
+        server = self.copy_of("small", "restoring")
+        self.assertTrue(server.begin(0, ""))
+        self.grow(server)
+        other = text(0, FIRST).replace(f'"{ID}"'.encode(), b'"other"')
+        self.assertEqual(server.ask("POST", "/api/v1/events/stream", other, {
+            **bearer(self.key), "X-GpuFlight-Session-Id": "other", "X-GpuFlight-Channel": "device", "X-GpuFlight-Offset": "0"}).status, 200)
+        server.until(lambda: server.ask("GET", "/api/v1/sessions/other/counts", None, bearer(self.key)).status == 200, "the other session")
+        name = self.back_up(server).json()["name"]
+        self.assertEqual(server.stop(), 0, server.said()[-3000:])
+        return server.folder / "data" / "backups" / name
+
+    def test_restore(self):
+        """A restore that is killed at any of its calls leaves a folder that is refused, or one that is whole; and can be repeated."""
+        backup, target = self.whole_backup(), self.dir / "restoring" / "target"
+        count = self.dir / "restoring" / "count"
+        done = command("restore", backup, "--data", target, LD_PRELOAD=str(LIBRARY), CRASH_COUNT=str(count))
+        self.assertEqual(done.returncode, 0, done)
+        whole, calls, complete = command("check", "--data", target), int(count.read_text()), 0
+        self.assertRegex(whole.stdout, r"^2 sessions, [1-9]\d* rows, 0 damaged\n$")
+        self.assertEqual(whole.returncode, 0, whole)
+        self.assertGreater(calls, 10)
+        for i in range(calls * (len(HOW) if POINTS >= 30 else 1)):
+            at, how = i % calls + 1, HOW[(i + i // calls) % len(HOW)]
+            with self.subTest(at=at, how=how):
+                shutil.rmtree(target)
+                killed = command("restore", backup, "--data", target, LD_PRELOAD=str(LIBRARY), CRASH_AT=str(at), CRASH_HOW=how)
+                self.assertEqual(killed.returncode, -signal.SIGKILL, killed)
+                checked = command("check", "--data", target)
+                if checked.returncode == 0:
+                    complete += 1
+                    self.assertEqual(checked.stdout, whole.stdout)
+                else:
+                    self.assertRegex(checked.stderr, "a restore was interrupted|is no server's data folder")
+                    again = command("restore", backup, "--data", target)
+                    self.assertEqual(again.returncode, 0, again)
+                    self.assertEqual(command("check", "--data", target).stdout, whole.stdout)
+        print(f"restore: killed at each of {calls} calls, whole afterwards {complete} times", flush=True)
+        self.assertLess(complete, calls / 3)
 
 
 if __name__ == "__main__":
