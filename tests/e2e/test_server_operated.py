@@ -2,6 +2,7 @@
 
 Usage: test_server_operated.py gpufl-server gpufl SOURCE_DIR"""
 import errno
+import gzip
 import json
 import os
 import re
@@ -376,10 +377,12 @@ class Quota(unittest.TestCase):
         self.assertEqual(answer.status, 200, answer)
         return {(row["of"], row["what"]): (row["used"], row["limit"]) for row in answer.json()["limits"]}
 
-    def send(self, server, key, host):
-        with open(os.path.join(FOLDER, "scope.1.log.gz"), "rb") as part:
-            return server.ask("POST", "/api/v1/events/stream", part.read(), Authorization=key, Content_Encoding="gzip",
-                              X_GpuFlight_Session_Id=SESSION, X_GpuFlight_Hostname=host)
+    def send(self, server, key, host, session=SESSION, **fields):
+        """Sends a part whose header names that host; the bodies of all hosts have about the same size."""
+        with gzip.open(os.path.join(FOLDER, "scope.1.log.gz"), "rb") as part:
+            text = part.read().replace(b'"host":"h200"', b'"host":"%s"' % host.encode(), 1).replace(SESSION.encode(), session.encode())
+        return server.ask("POST", "/api/v1/events/stream", gzip.compress(text, mtime=0), Authorization=key, Content_Encoding="gzip",
+                          X_GpuFlight_Session_Id=session, **fields)
 
     def assert_over(self, answer, words):
         self.assertEqual(answer.status, 429, answer)
@@ -387,22 +390,47 @@ class Quota(unittest.TestCase):
         self.assertTrue(0 < int(answer.fields["Retry-After"]) <= 86400)
 
     def test_a_day(self):
-        size = os.path.getsize(os.path.join(FOLDER, "scope.1.log.gz"))
-        with Server(PROGRAM, "--workspace-quota", "sessions=1,hosts=1", "--key-quota", f"bytes={2 * size}") as server:
+        most = 2 * os.path.getsize(os.path.join(FOLDER, "scope.1.log.gz"))
+        with Server(PROGRAM, "--workspace-quota", "sessions=1,hosts=1", "--key-quota", f"bytes={most}") as server:
             server.set_up()
             key, other = server.make_key(), server.make_key()
             self.assertEqual(self.send(server, key, "node-a").status, 200)
-            self.assertEqual(self.used(server, key), {("workspace", "sessions"): (1, 1), ("workspace", "hosts"): (1, 1),
-                                                      ("key", "bytes"): (size, 2 * size)})
-            self.assert_over(self.send(server, key, "node-b"), "its 1 hosts of this day")
+            used = self.used(server, key)
+            size = used.pop(("key", "bytes"))[0]
+            self.assertTrue(most / 4 < size < most, size)
+            self.assertEqual(used, {("workspace", "sessions"): (1, 1), ("workspace", "hosts"): (1, 1)})
             new = server.ask("POST", "/api/v1/events/stream", b"{}\n", Authorization=key,
                              X_GpuFlight_Session_Id="5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34")
             self.assert_over(new, "its 1 sessions of this day")
             self.assert_over(server.ask("POST", "/api/v1/events/stream", b"{}\n", Authorization=key),
                              "goes on with X-GpuFlight-Session-Id")
-            self.assertEqual(self.send(server, key, "node-a").status, 200)  # what has begun goes on
-            self.assert_over(self.send(server, key, "node-a"), f"key has sent its {2 * size} bytes")
+            while size < most:  # what has begun goes on
+                self.assertEqual(self.send(server, key, "node-a").status, 200)
+                size = self.used(server, key)["key", "bytes"][0]
+            self.assert_over(self.send(server, key, "node-a"), f"key has sent its {most} bytes")
             self.assertEqual(self.send(server, other, "node-a").status, 200)  # the limit belongs to the key
+
+    def test_hosts(self):
+        """A session's host is that of its header, whatever the sender names; a body of one host too many leaves nothing."""
+        other = "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
+        line = b'{"type":"kernel_event","session_id":"%s"}\n'
+        with Server(PROGRAM, "--workspace-quota", "hosts=2") as server:
+            server.set_up()
+            key = server.make_key()
+            self.assertEqual(self.send(server, key, "node-a").status, 200)
+            self.assertEqual(self.used(server, key), {("workspace", "hosts"): (1, 2)})
+            self.assertEqual(self.send(server, key, "node-a", X_GpuFlight_Hostname="node-z").status, 200)
+            self.assertEqual(self.used(server, key), {("workspace", "hosts"): (1, 2)})
+            named = server.ask("POST", "/api/v1/events/stream", line % b"w1", Authorization=key, X_GpuFlight_Hostname="node-b")
+            self.assertEqual(named.status, 200, named)  # a body without a header
+            self.assertEqual(self.used(server, key), {("workspace", "hosts"): (2, 2)})
+            for fields in ({}, {"X_GpuFlight_Hostname": "node-a"}):
+                self.assert_over(self.send(server, key, "node-c", other, **fields), "its 2 hosts of this day")
+            named = server.ask("POST", "/api/v1/events/stream", line % b"w2", Authorization=key, X_GpuFlight_Hostname="node-c")
+            self.assert_over(named, "its 2 hosts of this day")
+            channels = server.ask("GET", f"/api/v1/sessions/{other}/positions", Authorization=key)
+            self.assertEqual({row["offset"] for row in channels.json()["channels"]}, {0}, channels)
+            self.assertEqual(self.send(server, key, "node-b", other).status, 200)
 
     def set_limits(self, server, of, name, limits):
         return server.as_user("PUT", "/api/v1/quota", {"of": of, "id": name, "limits": limits})

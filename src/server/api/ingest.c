@@ -64,12 +64,12 @@ static void answer(struct call *c, const struct ingest_answer *a)
     }
 }
 
+/* The sender of a body, whose host is not known before the body's header is read. */
 static struct quota_body quota_of(const struct call *c)
 {
     return (struct quota_body){.workspace = c->who.workspace,
                                .key = strcmp(c->who.kind, "key") == 0 ? c->who.actor : "",
                                .session = ARG(c, events_stream, session)->text,
-                               .host = http_field(c->http, "X-GpuFlight-Hostname"),
                                .now = clock_real()};
 }
 
@@ -84,6 +84,22 @@ static bool within_quota(struct call *c)
         return true;
     access_fail(c, GPUFL_E_TIMEOUT, &e, wait * 1000000000);
     return false;
+}
+
+/* The host that counts: the session's own, else the one that the sender names. */
+static const char *host_of(const struct call *c, const char *host)
+{
+    return *host ? host : http_field(c->http, "X-GpuFlight-Hostname");
+}
+
+static int admit_host(void *arg, const char *session, const char *host, int64_t *wait,
+                      struct err *e)
+{
+    const struct call *c = arg;
+    struct quota_body q = quota_of(c);
+    q.session = session;
+    q.host = host_of(c, host);
+    return quota_admit(c->parts->quotas, &q, wait, e);
 }
 
 void api_quota(struct call *c)
@@ -138,6 +154,8 @@ static bool body_open(struct call *c)
         .window_id = ARG(c, events_stream, window_id)->text,
         .window_sequence = number(ARG(c, events_stream, window_sequence), INGEST_NO_SEQUENCE),
         .window_crc32 = number(ARG(c, events_stream, window_crc32), -1),
+        .admit = admit_host,
+        .admit_arg = c,
     };
     b->refused = ingest_open(c->parts->intake->ingest, &r, &b->body, &b->answer) != 0;
     if (b->refused)
@@ -166,6 +184,7 @@ void api_events_stream(struct call *c)
     if (b->answer.status == 200) {
         struct quota_body q = quota_of(c);
         q.session = b->answer.session;
+        q.host = host_of(c, b->answer.host);
         quota_count(c->parts->quotas, &q, b->bytes);
     }
     answer(c, &b->answer);

@@ -457,6 +457,11 @@ void ingest_finish(struct ingest_body *b, struct ingest_answer *a)
 {
     if (!b->stopped)
         finish_body(b);
+    if (b->session) {
+        pthread_mutex_lock(&b->session->lock);
+        snprintf(b->answer.host, sizeof b->answer.host, "%s", b->session->owner.host);
+        pthread_mutex_unlock(&b->session->lock);
+    }
     if (b->mode == INGEST_BY_OFFSET) {
         pthread_mutex_lock(&b->session->lock);
         const struct session_channel *c = ingest_channel(b);

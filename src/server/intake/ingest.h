@@ -76,6 +76,11 @@ struct ingest_request {
     const char *window_id;   /* NULL: none */
     int64_t window_sequence; /* INGEST_NO_SEQUENCE */
     int64_t window_crc32;    /* of the body as sent; -1: not stated */
+    /* Asked once, before anything of the body is kept: may the session's host send? The host is the
+     * header's, else the one that the session's first header named; "": unknown. 0, or
+     * GPUFL_E_TIMEOUT with a sentence, and the seconds to wait. NULL: every host may. */
+    int (*admit)(void *arg, const char *session, const char *host, int64_t *wait, struct err *e);
+    void *admit_arg;
     bool later; /* ingest_finish does not sync: the caller calls ingest_sync after some bodies */
 };
 
@@ -89,12 +94,13 @@ struct ingest_answer {
     int status;     /* of HTTP: 200, 400, 409, 410, 413, 415, 429, 503 */
     char text[512]; /* a sentence, unless the status is 200 */
     char session[STORE_ID_MAX], channel[JOURNAL_CHANNEL_MAX];
-    uint64_t accepted; /* lines, including those that the session had already */
-    uint64_t rejected; /* lines */
-    int64_t offset;    /* by offset: accepted uncompressed bytes of the channel; else -1 */
-    bool window;       /* the body was a window, and is accepted */
-    bool repeated;     /* the session had all of it already */
-    int retry_after;   /* s; 0: none */
+    char host[SESSION_HOST_MAX]; /* the session's, from its header; "": unknown */
+    uint64_t accepted;           /* lines, including those that the session had already */
+    uint64_t rejected;           /* lines */
+    int64_t offset;  /* by offset: accepted uncompressed bytes of the channel; else -1 */
+    bool window;     /* the body was a window, and is accepted */
+    bool repeated;   /* the session had all of it already */
+    int retry_after; /* s; 0: none */
     struct ingest_error errors[INGEST_ERRORS];
     unsigned error_count; /* of rejected ones, at most INGEST_ERRORS */
 };

@@ -121,6 +121,25 @@ static int check_header(struct ingest_body *b)
                          s->session, s->owner.host, (long long)s->owner.pid);
 }
 
+/* Asks the caller whether the session's host may send. */
+static int admit_host(struct ingest_body *b)
+{
+    const struct ingest_request *r = &b->request;
+    struct intake_session *s = b->session;
+    struct err e = {0};
+    int64_t wait = 0;
+    char host[SESSION_HOST_MAX];
+    pthread_mutex_lock(&s->lock);
+    snprintf(host, sizeof host, "%s",
+             b->header && *b->header_host ? b->header_host : s->owner.host);
+    pthread_mutex_unlock(&s->lock);
+    if (!r->admit || r->admit(r->admit_arg, s->session, host, &wait, &e) == 0)
+        return 0;
+    ingest_refuse(b, 429, "%s", e.text);
+    b->answer.retry_after = (int)wait;
+    return 429;
+}
+
 enum { LINE_SESSION = STORE_ID_MAX + 1 }; /* full: the id is too long, and no other session's */
 
 /* The public client's lines name their session. `to`: char[LINE_SESSION]. */
@@ -353,8 +372,10 @@ static int handle_line(struct ingest_body *b, size_t len, size_t n)
         struct scan s = {line, line + len};
         if (!sound)
             leave_out(b, line, len, scan_value(&s, NULL) && scan_done(&s) ? NO_FIT : NO_JSON);
-        if (sound && b->mode == INGEST_UNDECIDED)
+        if (sound && b->mode == INGEST_UNDECIDED) {
             rc = ingest_decide(b, line, len);
+            rc = rc ? rc : admit_host(b);
+        }
         if (sound && !rc && b->header && b->mode != INGEST_DRAIN)
             rc = check_header(b);
         if (sound && !rc)
