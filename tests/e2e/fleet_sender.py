@@ -43,10 +43,10 @@ class Receiver(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, *answers):
+    def __init__(self, *answers, address="127.0.0.1"):
         self.got, self.answers = queue.Queue(), list(answers)
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        super().__init__((address, 0), Handler)
+        self.url = f"http://{address}:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def close(self):

@@ -5,7 +5,9 @@ import contextlib
 import hashlib
 import hmac
 import json
+import os
 import socket
+import subprocess
 import sys
 import time
 import unittest
@@ -15,6 +17,7 @@ from patience import PATIENCE, until
 from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
+PRIVATE = "10.9.8.7"
 SECRET = "a secret of 32 characters, surely"
 
 
@@ -36,7 +39,10 @@ class Alerts(unittest.TestCase):
                                            "threshold": 85, "url": url, **more})
 
     def deliveries(self, rule):
-        return [d for d in self.ask("GET", "deliveries?limit=1000")["rows"] if d["alert"] == rule["id"]]
+        """The posts of a rule as the server's administrator sees them."""
+        answer = self.server.as_user("GET", "/api/v1/deliveries?limit=1000")
+        self.assertEqual(answer.status, 200, answer)
+        return [d for d in answer.json()["rows"] if d["alert"] == rule["id"]]
 
     def test_from_a_sample_to_a_post(self):
         with contextlib.closing(Receiver()) as receiver, contextlib.closing(self.server.events(self.key)) as events:
@@ -293,6 +299,63 @@ class Reach(unittest.TestCase):
                 self.assertEqual(other.status, 400, other)
             self.assertEqual([row["state"] for row in rows], ["sent", "failed"])
             self.assertEqual(rows[1]["error"], "no answer came; the server's log says why")
+
+    def test_private_networks_are_veiled(self):
+        """A member sees one and the same for a port that answers, one that refuses, one that is closed, and an unknown name."""
+        with contextlib.closing(Receiver()) as receiver, contextlib.closing(Receiver(404, 404)) as refusing, socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            ports = [receiver.server_address[1], refusing.server_address[1], closed.getsockname()[1]]
+            for options, named in ((("--webhooks", "any"), None), (("--webhooks", "any", "--webhooks-allow", f"127.0.0.1:{ports[1]}"), 1)):
+                with Server(PROGRAM, *options) as server:
+                    server.set_up()
+                    key = server.make_key("ingest,read,admin")
+                    rule = {"name": "x", "kind": "metric", "subject": "host.cpu", "threshold": 1, "enabled": False}
+                    urls = [f"http://127.0.0.1:{port}/" for port in ports] + ["http://nobody.invalid/"]
+                    ids = []
+                    for url in urls:
+                        made = server.as_user("POST", "/api/v1/alerts", {**rule, "url": url})
+                        self.assertEqual(made.status, 200, made)
+                        ids.append(server.as_user("POST", f"/api/v1/alerts/{made.json()['id']}/test").json()["id"])
+
+                    def rows(*who, **fields):
+                        answer = server.ask("GET", "/api/v1/deliveries", **fields) if fields else server.as_user("GET", "/api/v1/deliveries")
+                        self.assertEqual(answer.status, 200, answer)
+                        found = {d["id"]: (d["state"], d["status"], d["attempts"], bool(d["error"]), d["sent"] == d["created"]) for d in answer.json()["rows"]}
+                        return [found[i] for i in ids]
+
+                    veiled = ("sent", 0, 1, False, True)
+                    if named is None:
+                        self.assertEqual(rows(Authorization=key), [veiled] * 4)
+                    until(lambda: all(row[0] != "waiting" for row in rows()), "all posts are over")
+                    self.assertEqual([row[:2] for row in rows()], [("sent", 200), ("failed", 404), ("failed", 0), ("failed", 0)])
+                    want = [veiled] * 4
+                    if named is not None:
+                        want[named] = ("failed", 404, 1, True, False)
+                    self.assertEqual(rows(Authorization=key), want)
+
+    def test_private_reach(self):
+        """With `private` a post to a private address comes, and is veiled. The address is in a network of the test's own."""
+        enter = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-Urn"]
+        setup = f"ip link set lo up && ip addr add {PRIVATE}/32 dev lo"
+        if not os.environ.get("GPUFL_OWN_NETWORK"):
+            if subprocess.run([*enter, "sh", "-c", setup], check=False, capture_output=True).returncode:
+                self.skipTest("no network of its own here")
+            done = subprocess.run([*enter, "sh", "-c", setup + ' && exec "$@"', "sh", sys.executable, *sys.argv[:4], "Reach.test_private_reach"],
+                                  env={**os.environ, "GPUFL_OWN_NETWORK": "1"}, capture_output=True, text=True, timeout=300, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("skipped", done.stderr)
+            return
+        with contextlib.closing(Receiver(404, address=PRIVATE)) as receiver, Server(PROGRAM, "--webhooks", "private") as server:
+            server.set_up()
+            key = server.make_key("ingest,read,admin")
+            rule = {"name": "x", "kind": "metric", "subject": "host.cpu", "threshold": 1, "enabled": False}
+            made = server.as_user("POST", "/api/v1/alerts", {**rule, "url": receiver.url})
+            self.assertEqual(made.status, 200, made)
+            server.as_user("POST", f"/api/v1/alerts/{made.json()['id']}/test")
+            receiver.got.get(timeout=2 * PATIENCE)
+            until(lambda: server.as_user("GET", "/api/v1/deliveries").json()["rows"][0]["state"] == "failed", "the post is over")
+            row = server.ask("GET", "/api/v1/deliveries", Authorization=key).json()["rows"][0]
+            self.assertEqual((row["state"], row["status"], row["attempts"], row["error"]), ("sent", 0, 1, ""))
 
     def test_off(self):
         with Server(PROGRAM, "--webhooks", "off") as server:

@@ -223,5 +223,7 @@ void api_deliveries(struct call *c)
     struct rows_list l;
     rows_list_begin(&l, c);
     int rc = meta_delivery_list(&l.ask, &page, &rows, &l.count);
+    for (size_t i = 0; i < l.count && rc == 0; i++)
+        webhooks_veil(c->parts->webhooks, c->who.admin, &rows[i]);
     rows_list_end(&l, rc, META_ROW_delivery, rows, page.next);
 }

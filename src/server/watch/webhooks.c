@@ -83,14 +83,20 @@ static bool is_target(const struct webhooks_targets *t, const uint8_t address[16
     return false;
 }
 
+/* Where a post goes. */
+struct route {
+    const struct webhooks *webhooks;
+    bool open; /* to an address that the public reach, or the operator by --webhooks-allow, opens */
+    bool closed; /* to an address that is open for the wider reach only */
+};
+
 static bool allow(void *arg, const struct sockaddr *to, unsigned len)
 {
-    const struct webhooks *h = arg;
+    struct route *route = arg;
+    const struct webhooks *h = route->webhooks;
     char text[INET6_ADDRSTRLEN] = "";
     uint8_t address[16];
     uint16_t port = 0;
-    if (reaches(h->config.reach, address_kind(to, len)))
-        return true;
     if (to->sa_family == AF_INET && len >= sizeof(struct sockaddr_in)) {
         const struct sockaddr_in *in = (const void *)to;
         inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
@@ -100,8 +106,42 @@ static bool allow(void *arg, const struct sockaddr *to, unsigned len)
         inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
         port = ntohs(in6->sin6_port);
     }
-    return h->config.reach != WEBHOOKS_OFF && address_bytes(text, strlen(text), address) &&
-           is_target(&h->config.targets, address, port);
+    enum address_kind kind = address_kind(to, len);
+    bool named = h->config.reach != WEBHOOKS_OFF && address_bytes(text, strlen(text), address) &&
+                 is_target(&h->config.targets, address, port);
+    bool open = named || (kind == ADDRESS_PUBLIC && reaches(h->config.reach, kind));
+    bool allowed = open || reaches(h->config.reach, kind);
+    route->open |= open;
+    route->closed |= allowed && !open;
+    return allowed;
+}
+
+/* The small tables have the status of a veiled post as a negative number: 0 as -1, 200 as -201. The
+ * function converts both ways. */
+static int64_t veiled_status(int64_t status)
+{
+    return -1 - status;
+}
+
+/* True if members must not learn how a post to that route went: they could find out what answers
+ * in the networks of the server. A name without an address is one of these networks' names, too. */
+static bool is_veiled(const struct route *r)
+{
+    return r->webhooks->config.reach >= WEBHOOKS_PRIVATE && (r->closed || !r->open);
+}
+
+void webhooks_veil(const struct webhooks *h, bool may_see, struct meta_delivery *d)
+{
+    bool unsettled = strcmp(d->state, "waiting") == 0 && !d->status && !*d->error;
+    bool veiled = d->status < 0 || (unsettled && h->config.reach >= WEBHOOKS_PRIVATE);
+    d->status = d->status < 0 ? veiled_status(d->status) : d->status;
+    if (may_see || !veiled)
+        return;
+    d->state = "sent";
+    d->attempts = 1;
+    d->next = d->sent = d->created;
+    d->status = 0;
+    d->error = "";
 }
 
 int webhooks_targets_read(struct webhooks_targets *t, const char *list, struct err *e)
@@ -180,7 +220,8 @@ int webhooks_check(const struct webhooks_config *c, const char *url, struct err 
 
 /* The outcome of one post. */
 struct outcome {
-    int status; /* 0: no answer */
+    int status;  /* 0: no answer */
+    bool veiled; /* members do not see the outcome */
     int64_t retry_after;
     struct err why;
 };
@@ -190,6 +231,7 @@ static void post(struct webhooks *h, const struct meta_due *d, const char *secre
 {
     char base[URL_MAX] = "", time[24], signature[WEBHOOKS_SIGNATURE];
     struct http_client *client = NULL;
+    struct route route = {.webhooks = h};
     struct http_client_answer answer;
     struct http_client_text body = {d->body, strlen(d->body)};
     size_t n = base_of(d->url);
@@ -206,7 +248,7 @@ static void post(struct webhooks *h, const struct meta_due *d, const char *secre
                                               .stall_timeout = STALL_NS,
                                               .stop = &h->ending,
                                               .allow = allow,
-                                              .allow_arg = h};
+                                              .allow_arg = &route};
     char path[URL_MAX];
     snprintf(path, sizeof path, "%s%s", d->url[n] == '?' ? "/" : "", d->url + n);
     struct http_client_call call = {
@@ -226,6 +268,7 @@ static void post(struct webhooks *h, const struct meta_due *d, const char *secre
         http_client_send(client, &call, &answer, &o->why);
     o->status = answer.status;
     o->retry_after = answer.retry_after;
+    o->veiled = is_veiled(&route);
     http_client_answer_fini(&answer);
     http_client_close(client);
 }
@@ -267,8 +310,11 @@ static void settle(struct webhooks *h, const struct meta_due *d, const struct ou
     else if (!sent)
         snprintf(text, sizeof text, "%s", why_of(o));
     const char *state = sent ? "sent" : wait == BACKOFF_GIVE_UP ? "failed" : "waiting";
-    const struct meta_attempt attempt = {
-        .state = state, .next = now + wait, .status = o->status, .error = text, .now = now};
+    const struct meta_attempt attempt = {.state = state,
+                                         .next = now + wait,
+                                         .status = o->veiled ? veiled_status(o->status) : o->status,
+                                         .error = text,
+                                         .now = now};
     if (meta_delivery_done(h->config.meta, d->workspace, d->id, &attempt, &e))
         logs_say(LOG_WARN, "webhook", "how delivery %s went is not written: %s", d->id, e.text);
     logs_say(sent ? LOG_NOTE : LOG_WARN, "webhook",

@@ -18,6 +18,7 @@
 #include "meta/meta.h"
 #include "net/client/address.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { WEBHOOKS_TRIES = 12 };
@@ -55,6 +56,11 @@ void webhooks_wake(struct webhooks *h);  /* call when a post is due [any] */
 /* GPUFL_E_INVAL with a sentence if the text of the URL shows that posts to it would be refused. */
 int webhooks_check(const struct webhooks_config *c, const char *url, struct err *e);
 const struct webhooks_config *webhooks_config_of(const struct webhooks *h);
+
+/* Makes a row of the small tables what the asker may see. If only the reach `private` or `any`
+ * opens a post's address, those who do not administer the server (!may_see) see the post as "sent"
+ * from its creation on, whatever becomes of it. */
+void webhooks_veil(const struct webhooks *h, bool may_see, struct meta_delivery *d);
 
 enum { WEBHOOKS_SIGNATURE = 72 }; /* "sha256=", 64 digits, NUL */
 void webhooks_sign(char out[WEBHOOKS_SIGNATURE], const char *secret, const char *timestamp,
