@@ -3,6 +3,7 @@
  * A session has a row for each GPU and day: storing its rows again replaces them, so that nothing
  * is counted twice. Sums are read from the stored sums by day and span (fleet_days.h). */
 #include "meta/fleet_days.h"
+#include "meta/usage_gpus.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,6 +271,38 @@ static int sums_begin(const struct meta_ask *ask, const struct meta_days *days,
 /* Greater than every name: U+10FFFF twice. */
 static const char last_name[] = "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf";
 
+/* A question about usage by day. */
+struct usage_ask {
+    enum meta_statement_id statement;
+    const struct meta_days *days;
+    const struct meta_usage_of *of;
+};
+
+static int usage_list(const struct meta_ask *ask, const struct usage_ask *u, struct meta_page *page,
+                      struct meta_usage_sum **rows, size_t *count)
+{
+    const char *name = u->days->name;
+    struct meta_args a = {0};
+    struct meta_cursor *c = NULL;
+    int rc = sums_begin(ask, u->days, page, true, &a, &c);
+    if (!c || rc)
+        return rc;
+    meta_arg_text(&a, name && !*c->text ? name : c->text);
+    meta_arg_int(&a, c->number);
+    meta_arg_int(&a, meta_page_limit(page->limit) + 1);
+    meta_arg_text(&a, name ? name : "");
+    meta_arg_text(&a, name ? name : last_name);
+    if (u->of->app)
+        meta_arg_text(&a, u->of->app);
+    if (u->of->host)
+        meta_arg_text(&a, u->of->host);
+    rc = meta_list(ask, u->statement, &a, META_ROW_usage_sum, rows, count);
+    if (!page_over(page, rc, *count))
+        return rc;
+    const struct meta_usage_sum *last = &(*rows)[meta_page_limit(page->limit) - 1];
+    return page_cut(ask, page, count, last->name, last->day);
+}
+
 int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
                     struct meta_page *page, struct meta_usage_sum **rows, size_t *count)
 {
@@ -279,24 +312,25 @@ int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
         [META_BY_GPU] = META_S_usage_days_gpu,
         [META_BY_DAY] = META_S_usage_days,
     };
-    struct meta_args a = {0};
-    struct meta_cursor *c = NULL;
     if (days->by != META_BY_DAY && (unsigned)days->by > META_BY_GPU)
         return err_set(ask->e, GPUFL_E_INVAL,
                        "days are summed by host, application or GPU, or as a whole");
-    int rc = sums_begin(ask, days, page, true, &a, &c);
-    if (!c || rc)
-        return rc;
-    meta_arg_text(&a, days->name && !*c->text ? days->name : c->text);
-    meta_arg_int(&a, c->number);
-    meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    meta_arg_text(&a, days->name ? days->name : "");
-    meta_arg_text(&a, days->name ? days->name : last_name);
-    rc = meta_list(ask, statements[days->by], &a, META_ROW_usage_sum, rows, count);
-    if (!page_over(page, rc, *count))
-        return rc;
-    const struct meta_usage_sum *last = &(*rows)[meta_page_limit(page->limit) - 1];
-    return page_cut(ask, page, count, last->name, last->day);
+    const struct usage_ask u = {statements[days->by], days, &(struct meta_usage_of){0}};
+    return usage_list(ask, &u, page, rows, count);
+}
+
+int meta_usage_gpus(const struct meta_ask *ask, const struct meta_days *days,
+                    const struct meta_usage_of *of, struct meta_page *page,
+                    struct meta_usage_sum **rows, size_t *count)
+{
+    if (days->by != META_BY_GPU || (!of->app && !of->host))
+        return err_set(ask->e, GPUFL_E_INVAL,
+                       "only GPUs can be asked for by an application or a host");
+    enum meta_statement_id statement = !of->host  ? META_S_usage_gpus_of_app
+                                       : !of->app ? META_S_usage_gpus_of_host
+                                                  : META_S_usage_gpus_of_both;
+    const struct usage_ask u = {statement, days, of};
+    return usage_list(ask, &u, page, rows, count);
 }
 
 int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 from fleet_sender import Sender
 from patience import PATIENCE, SLOW, until
@@ -249,6 +250,11 @@ class Fleet(unittest.TestCase):
         whole = self.get(f"usage?by=day&from={day}&to={day + 1}")["rows"]
         parts = self.get(f"usage?by=gpu&from={day}&to={day + 1}")["rows"]
         self.assertEqual([(r["name"], r["day"], r["sessions"], r["wall"]) for r in whole], [("", day, 1, sum(r["wall"] for r in parts))])
+        days, row = f"from={day}&to={day + 1}", self.get(f"sessions/{os.path.basename(session)}")
+        for asked in ({"app": row["app"]}, {"host": row["host"]}, {"app": row["app"], "host": row["host"]}):
+            self.assertEqual(self.get(f"usage?by=gpu&{days}&{urllib.parse.urlencode(asked)}")["rows"], parts)
+        self.assertEqual(self.get(f"usage?by=gpu&{days}&app=another")["rows"], [])
+        self.assertEqual(self.server.ask("GET", f"/api/v1/usage?by=day&{days}&app=another", Authorization=self.key).status, 400)
         self.check_sums(os.path.basename(session), day, sum(d["kernels"] for d in used))
 
     def check_sums(self, session, day, kernels):

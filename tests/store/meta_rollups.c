@@ -1,5 +1,8 @@
-/* meta_rollups.c - cases of the sums of kernels, scopes and lines that outlive their sessions. */
+/* meta_rollups.c - cases of the sums of kernels, scopes and lines that outlive their sessions, and
+ * of GPUs by application and host. */
 #include "meta_place.h"
+
+#include "meta/usage_gpus.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -192,9 +195,49 @@ TEST(test_sums_of_spans)
     }
 }
 
+#define GPUS_OF(days, ...)                                                                         \
+    meta_usage_gpus(ASK(f, "w1"), days, &(struct meta_usage_of){__VA_ARGS__}, &page, &rows, &n)
+
+/* The rows of s1 and s2, each GPU and day by itself; what is unknown is not 0. */
+static void test_gpus_of_one_name(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_usage one[] = {
+        {10, "GPU-1", "node-a", "train", 100, 50, 7, 100, 80, 5},
+        {11, "GPU-1", "node-a", "train", 200, META_NONE, META_NONE, 0, 0, META_NONE},
+        {10, "GPU-2", "node-a", "train", 100, 25, 1, 0, 0, META_NONE}};
+    const struct meta_usage two[] = {{10, "GPU-1", "node-a", "infer", 40, 40, 2, 40, 10, 2}};
+    const struct meta_days all = {META_BY_GPU, 0, 100, NULL}, day = {META_BY_GPU, 10, 11, "GPU-1"};
+    struct meta_usage_sum *rows = NULL;
+    struct meta_page page = {.limit = 2};
+    size_t n = 0;
+    people_make(f);
+    OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e));
+    OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
+    OK(GPUS_OF(&all, "train", NULL));
+    assert_true(n == 2 && rows[0].day == 10 && rows[0].wall == 100 && rows[0].busy == 50);
+    assert_true(rows[1].day == 11 && rows[1].known == 0 && rows[1].busy == META_NONE);
+    assert_true(rows[1].kernels == META_NONE && rows[1].counted == 0);
+    assert_true(rows[1].energy == META_NONE);
+    page.after = page.next;
+    OK(GPUS_OF(&all, "train", NULL));
+    assert_true(n == 1 && strcmp(rows[0].name, "GPU-2") == 0 && rows[0].kernels == 1);
+    page = (struct meta_page){0};
+    OK(GPUS_OF(&day, NULL, "node-a"));
+    assert_true(n == 1 && rows[0].sessions == 2 && rows[0].gpus == 1 && rows[0].wall == 140);
+    assert_true(rows[0].known == 140 && rows[0].kernels == 9 && rows[0].counted == 2);
+    assert_true(rows[0].sampled == 140 && rows[0].utilized == 90 && rows[0].energy == 7);
+    OK(GPUS_OF(&day, "infer", "node-a"));
+    assert_true(n == 1 && rows[0].sessions == 1 && rows[0].wall == 40);
+    OK(GPUS_OF(&day, "infer", "node-b"));
+    assert_int_equal(n, 0);
+    FAILS(INVAL, GPUS_OF(&day, NULL, NULL));
+}
+
 int meta_rollup_cases(void)
 {
     const struct CMUnitTest tests[] = {CASE(test_sums_outlive_sessions), CASE(test_sums_by_day),
-                                       CASE(test_sums_of_spans), CASE(test_lines_without_samples)};
+                                       CASE(test_sums_of_spans), CASE(test_lines_without_samples),
+                                       CASE(test_gpus_of_one_name)};
     return cmocka_run_group_tests_name("sums", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "meta_place.h"
 
 #include "meta/control.h"
+#include "meta/usage_gpus.h"
 
 #include <string.h>
 
@@ -145,6 +146,8 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
     LIST(running, meta_running_list(ASK(f, w), NULL, NULL, NULL, &got, &n));
     LIST(usage_sum, meta_usage_days(ASK(f, w), &(struct meta_days){META_BY_GPU, 0, 99, NULL}, &page,
                                     &got, &n));
+    LIST(usage_sum, meta_usage_gpus(ASK(f, w), &(struct meta_days){META_BY_GPU, 0, 99, NULL},
+                                    &(struct meta_usage_of){"train", NULL}, &page, &got, &n));
     LIST(fleet_sum, meta_fleet_sums(ASK(f, w), &(struct meta_days){META_BY_APP, 0, 99, NULL}, &page,
                                     &got, &n));
     LIST(rollup_sum, meta_rollup_sums(ASK(f, w), &any_rollup, &page, &got, &n));

@@ -1,5 +1,6 @@
 /* fleet.c - the newest state of hosts and GPUs, what runs there, their use by day, and sums
  * of kernels, scopes and lines. */
+#include "meta/usage_gpus.h"
 #include "server/request/handlers.h"
 #include "server/request/parts.h"
 #include "server/request/rows.h"
@@ -84,10 +85,18 @@ void api_usage(struct call *c)
     struct meta_page page = ROWS_PAGE(c, usage);
     const struct meta_days days = {BY[ARG(c, usage, by)->i], ARG(c, usage, from)->i,
                                    ARG(c, usage, to)->i, ARG(c, usage, name)->text};
+    const struct meta_usage_of of = {ARG(c, usage, app)->text, ARG(c, usage, host)->text};
     struct meta_usage_sum *rows = NULL;
     struct rows_list l;
+    if ((of.app || of.host) && days.by != META_BY_GPU) {
+        http_problem_of(c->http, 400, of.app ? "app" : "host",
+                        "'app' and 'host' are for by=gpu; one application or host by day is "
+                        "'name'.");
+        return;
+    }
     rows_list_begin(&l, c);
-    int rc = meta_usage_days(&l.ask, &days, &page, &rows, &l.count);
+    int rc = of.app || of.host ? meta_usage_gpus(&l.ask, &days, &of, &page, &rows, &l.count)
+                               : meta_usage_days(&l.ask, &days, &page, &rows, &l.count);
     rows_list_end(&l, rc, META_ROW_usage_sum, rows, page.next);
 }
 
