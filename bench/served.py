@@ -53,9 +53,9 @@ class Server:
         """Keeps at most `size` bytes of sessions; the oldest are deleted first."""
         self.ask("PUT", "/api/v1/retention", {"sessions": 0, "bytes": size, "metrics": 0}, self.owner)
 
-    def ask(self, method, path, body=None, headers=None):
+    def ask(self, method, path, body=None, headers=None, timeout=SLOWEST):
         """Makes one request on a connection of its own; returns (answer, headers), or raises Refused."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SLOWEST)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         data = json.dumps(body) if isinstance(body, dict) else body
         kind = {"Content-Type": "application/json"} if isinstance(body, dict) else {}
         connection.request(method, path, data, {**kind, **(headers or {})})

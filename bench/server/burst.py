@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Many small sessions at once, on a machine that is busy with other work: the time until each is loaded.
 
---sessions sessions of one workspace are sent by --senders threads as fast as the server takes them, their ends
-included, while --busy loops keep the processors busy; --others sessions of another workspace follow at once.
-After a 429 or 503 a sender waits as Retry-After says. Then the script watches the server until everything that it
+--sessions sessions of one workspace are sent by --senders threads, in --over seconds or as fast as the server takes
+them, their ends included, while --busy loops keep the processors busy. When the last of them is acknowledged, --others
+sessions of another workspace follow, while most of the first ones wait to be loaded. After a 429 or 503 a sender waits as Retry-After says. Then the script watches the server until everything that it
 acknowledged is loaded, or until --patience seconds are over. Several --server are measured in turn, so that two builds
 can be compared. Prints JSON: waits of bodies, answers by status, seconds until the last session of each workspace was
 loaded, how many never were, frames set aside, the slowest /healthz, descriptors, memory.
@@ -11,14 +11,21 @@ loaded, how many never were, frames set aside, the slowest /healthz, descriptors
 --live N keeps N sessions open meanwhile, without an end. --readers N people look at lists and sessions from the first
 body on, and --read-for seconds longer than all is sent and loaded; their waits and answers are printed. With --check
 the exit status is 1 if an acknowledged session is not loaded, is loaded with other rows than it has, or was set aside;
-if the other workspace had to wait for all sessions of the first one (not with --backlog, with which its senders wait as
-well); or if a reader got an answer that is not 200.
+if not all of the first workspace is loaded --loaded-within seconds after sending began; if the other workspace is not
+loaded --others-within seconds after its own sending began, or, without that option, if more than half of the
+sessions of the first one that wait then are loaded before, as a server does that loads in the order of arrival (not with --backlog, with
+which the other senders wait as well); if /healthz fails, or its P99 is above --healthz-within; or if a reader got an
+answer that is not 200.
 
-  bench/server/burst.py [--build DIR] [--server FILE ...] [--sessions N] [--others N] [--busy N] [--live N [--readers N]] [--check]
+With --clickhouse the rows are in a clickhouse-server of the benchmark's own.
+
+  bench/server/burst.py [--build DIR] [--server FILE ...] [--sessions N] [--others N] [--busy N] [--live N [--readers N]]
+      [--clickhouse] [--loaded-within S] [--others-within S] [--check]
 """
 import argparse
 import atexit
 import collections
+import contextlib
 import http.client
 import json
 import multiprocessing
@@ -36,8 +43,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 from served import Server, milliseconds  # noqa: E402
+sys.path.append(str(ROOT / "tests" / "e2e"))  # which has another module served
+import clickhouse  # noqa: E402
 
 LOOK_S = 0.25  # between two checks of what is loaded
+HEALTHZ_S = 5  # longest wait for /healthz
 PAGE_S = 2  # between two pages of a reader, whose questions follow each other at once
 
 
@@ -56,6 +66,11 @@ def options():
     parser.add_argument("--files", type=int, default=0, help="descriptors of the server; 0: as many as there may be")
     parser.add_argument("--loaders", type=int, default=0, help="threads of the server that load; 0: its default")
     parser.add_argument("--senders", type=int, default=16)
+    parser.add_argument("--over", type=float, default=0, metavar="S", help="spread the first workspace's sessions over so long")
+    parser.add_argument("--clickhouse", action="store_true", help="rows in ClickHouse, not in files")
+    parser.add_argument("--loaded-within", type=float, metavar="S", help="with --check: the first workspace, since sending began")
+    parser.add_argument("--others-within", type=float, metavar="S", help="with --check: the other workspace, since its sending began")
+    parser.add_argument("--healthz-within", type=float, metavar="S", help="with --check: P99 of /healthz")
     parser.add_argument("--busy", type=int, default=os.cpu_count(), help="loops that keep processors busy")
     parser.add_argument("--patience", type=float, default=120, metavar="S", help="until all is loaded")
     parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
@@ -73,7 +88,7 @@ def record(build, folder, kernels):
 
 
 class Sender(threading.Thread):
-    """Takes sessions from a queue, and sends them on one connection, each with its end if it has one."""
+    """Takes sessions from a queue, and sends them on one connection, each when it is due, with its end if it has one."""
 
     def __init__(self, server, work, counts):
         super().__init__(daemon=True)
@@ -105,9 +120,10 @@ class Sender(threading.Thread):
     def run(self):
         while True:
             try:
-                key, session, channels, ends = self.work.get_nowait()
+                due, key, session, channels, ends = self.work.get_nowait()
             except queue.Empty:
                 return
+            time.sleep(max(0, due - time.monotonic()))
             for channel, text in channels.items():
                 self.ask("/api/v1/events/stream", key, session, text,
                          **{"X-GpuFlight-Channel": channel, "X-GpuFlight-Offset": "0"})
@@ -155,8 +171,8 @@ class Healthz(threading.Thread):
             self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.server.process.pid}/fd")))
             began = time.monotonic()
             try:
-                self.server.ask("GET", "/healthz")
-            except (OSError, RuntimeError):
+                self.server.ask("GET", "/healthz", timeout=HEALTHZ_S)
+            except (OSError, RuntimeError, http.client.HTTPException):
                 self.failed += 1
             self.waits.append(time.monotonic() - began)
 
@@ -219,38 +235,65 @@ def other_workspace(server):
     return key["key"]
 
 
-def wait_for_all(server, wanted, began, patience):
-    """For each key (seconds until it was loaded, kernels) by session; sessions that were never loaded are missing."""
-    at = {key: {} for key in wanted}
-    while any(len(at[key]) < len(wanted[key]) for key in wanted) and time.monotonic() - began < patience:
-        for key in wanted:
+def wait_for_all(server, sent, patience):
+    """For each key {session: (seconds from the beginning of all until it was loaded, kernels)}; sessions that were never
+    loaded are missing."""
+    at = {key: {} for key in sent.wanted}
+    while any(len(at[key]) < len(sent.wanted[key]) for key in at) and time.monotonic() - sent.began < patience:
+        for key in at:
             for session, kernels in listed(server, key).items():
-                if session not in wanted[key]:
+                if session not in sent.wanted[key]:
                     raise RuntimeError(f"session {session} is live, and the server says that it has ended")
-                at[key].setdefault(session, (time.monotonic() - began, kernels))
+                at[key].setdefault(session, (time.monotonic() - sent.began, kernels))
         time.sleep(LOOK_S)
     return at
 
 
-def send_all(server, o, mine, other, recorded):
-    """Starts the senders; returns (sessions of each key, counts, when sending began, senders)."""
-    work, counts, wanted = queue.Queue(), Counts(), {mine: [], other: []}
-    going = recorded[0], without_end(recorded[1])
-    for i in range(o.live + o.sessions + o.others):
-        key = other if i >= o.live + o.sessions else mine
-        session, channels = renamed(i + 1, *(going if i < o.live else recorded))
-        work.put((key, session, channels, i >= o.live))
-        if i >= o.live:
-            wanted[key].append(session)
-    began = time.monotonic()
-    senders = [Sender(server, work, counts) for _ in range(o.senders)]
-    for sender in senders:
-        sender.start()
-    return wanted, counts, began, senders
+class Sent(threading.Thread):
+    """Sends all: first the sessions of one workspace, with those that stay open, then, when these are acknowledged, those
+    of the other one."""
+
+    def __init__(self, server, o, keys, recorded):
+        super().__init__(daemon=True)
+        self.server, self.o, self.counts = server, o, Counts()
+        mine, other = keys
+        going = recorded[0], without_end(recorded[1])
+        made = [renamed(i + 1, *(going if i < o.live else recorded)) for i in range(o.live + o.sessions + o.others)]
+        self.first = [(mine, *one, i >= o.live) for i, one in enumerate(made[:o.live + o.sessions])]
+        self.then = [(other, *one, True) for one in made[o.live + o.sessions:]]
+        self.wanted = {key: [one[1] for one in self.first + self.then if one[0] == key and one[3]] for key in keys}
+        self.began, self.others_began = time.monotonic(), None
+        self.start()
+
+    def send(self, sessions, over=0):
+        work, began = queue.Queue(), time.monotonic()
+        for i, one in enumerate(sessions):
+            work.put((began + over * i / len(sessions), *one))
+        senders = [Sender(self.server, work, self.counts) for _ in range(self.o.senders)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+
+    def run(self):
+        self.send(self.first, self.o.over)
+        self.others_began = time.monotonic()
+        self.send(self.then)
 
 
 def last(times):
     return round(max((t for t, _ in times.values()), default=0), 2)
+
+
+def meanwhile(sent, at, mine, other):
+    """What became of the first workspace's sessions between the last answer to the other one and its last loaded session."""
+    if other not in sent.counts.last:  # nothing was sent of it in time
+        return {"others_began_s": None, "others_took_s": None, "waited": None, "loaded_before_others": None}
+    begin, known = sent.others_began - sent.began, sent.counts.last[other] - sent.began
+    end = max((t for t, _ in at[other].values()), default=known)
+    return {"others_began_s": round(begin, 2), "others_took_s": round(end - begin, 2),
+            "waited": len(sent.wanted[mine]) - sum(t <= known for t, _ in at[mine].values()),
+            "loaded_before_others": sum(known < t < end for t, _ in at[mine].values())}
 
 
 def measure(o, program, recorded, folder):
@@ -259,11 +302,10 @@ def measure(o, program, recorded, folder):
                     files=o.files)
     other, looked = other_workspace(server), Healthz(server)
     loops, readers = busy(o.busy), Readers(server, o)
-    wanted, counts, began, senders = send_all(server, o, server.key, other, recorded)
-    at = wait_for_all(server, wanted, began, o.patience)
+    sent = Sent(server, o, (server.key, other), recorded)
+    at, counts = wait_for_all(server, sent, o.patience), sent.counts
     if o.readers:
-        for sender in senders:
-            sender.join(o.patience)
+        sent.join(o.patience)
         time.sleep(o.read_for)
     reads, read_answers = readers.end()
     looked.done.set()
@@ -272,34 +314,62 @@ def measure(o, program, recorded, folder):
         loop.wait()
     whole = collections.Counter(kernels for times in at.values() for _, kernels in times.values())
     result = {
-        "server": program, "sent": sum(len(w) for w in wanted.values()),
+        "server": program, "sent": sum(len(w) for w in sent.wanted.values()), "bytes_each": sum(map(len, recorded[1].values())),
         "answers": dict(counts), "reasons": sorted({re.sub(r"\d+", "N", r) for r in counts.reasons}),
         "body": milliseconds(counts.waits),
         "loaded": len(at[server.key]), "loaded_s": last(at[server.key]),
-        "acknowledged_s": round(counts.last[server.key] - began, 2),
+        "acknowledged_s": round(counts.last.get(server.key, sent.began) - sent.began, 2),
         "others_loaded": len(at[other]), "others_loaded_s": last(at[other]),
-        "others_acknowledged_s": round(counts.last.get(other, began) - began, 2),
-        "missing": sum(len(wanted[k]) - len(at[k]) for k in wanted), "kernels": dict(whole),
+        "others_acknowledged_s": round(counts.last.get(other, sent.began) - sent.began, 2),
+        **meanwhile(sent, at, server.key, other),
+        "missing": sum(len(sent.wanted[k]) - len(at[k]) for k in at), "kernels": dict(whole),
         "set_aside": server.metric("gpufl_loader_set_aside_total"),
         "cpu_s": round(server.cpu(), 2), "healthz": milliseconds(looked.waits), "healthz_failed": looked.failed,
         "reads": milliseconds(reads), "read_answers": read_answers, "descriptors": looked.descriptors,
         "peak_rss_mib": round(server.peak() / 2**20)}
-    for sender in senders:
-        sender.join(o.patience)
+    sent.join(o.patience)
     server.close()
     columns = sum(p.stat().st_size for p in pathlib.Path(folder, "columns").rglob("*") if p.is_file())
     result["columns_mib"] = round(columns / 2**20, 1)
     return result
 
 
+def in_its_store(o, program, recorded, folder):
+    """Measures a server; with --clickhouse together with a ClickHouse of its own."""
+    with clickhouse.ClickHouse() if o.clickhouse else contextlib.nullcontext() as store:
+        if store:
+            os.environ["GPUFL_SERVER_COLUMNS"] = store.url
+        return measure(o, program, recorded, folder)
+
+
+def wrong_order(o, r):
+    """What is wrong with the other workspace's wait, or None."""
+    if not (o.others and o.sessions) or r["missing"]:
+        return None
+    if o.others_within is not None:
+        late = r["others_took_s"] > o.others_within
+        return f"the other workspace was loaded after {r['others_took_s']} s, not {o.others_within}" if late else None
+    if o.backlog:
+        return None
+    if r["waited"] < 4:
+        return f"the order was not tested: only {r['waited']} sessions waited when the other workspace's were acknowledged"
+    if r["loaded_before_others"] > r["waited"] / 2:
+        return f"the other workspace waited for {r['loaded_before_others']} of {r['waited']} sessions of the first one"
+    return None
+
+
 def wrong(o, r):
+    order = wrong_order(o, r)
+    p99 = r["healthz"].get("p99_ms", 0) / 1000
     return [text for bad, text in (
         (r["missing"], f"{r['missing']} sessions were acknowledged and are not loaded"),
         (r["kernels"] != {o.kernels: r["sent"]}, f"sessions have {r['kernels']} kernels, not {o.kernels}"),
         (r["set_aside"], f"{r['set_aside']} frames were set aside"),
         (set(r["read_answers"]) - {"200"}, f"readers got {r['read_answers']}"),
         (r["healthz_failed"], f"/healthz failed {r['healthz_failed']} times"),
-        (o.others and o.sessions and not o.backlog and r["others_loaded_s"] > r["loaded_s"] + 2 * LOOK_S, "the other workspace waited for all of the first"),
+        (o.healthz_within is not None and p99 > o.healthz_within, f"the P99 of /healthz is {p99} s, not {o.healthz_within}"),
+        (o.loaded_within is not None and r["loaded_s"] > o.loaded_within, f"all was loaded after {r['loaded_s']} s, not {o.loaded_within}"),
+        (order, order),
     ) if bad]
 
 
@@ -320,4 +390,4 @@ def each_server(o, measure, wrong, within=None):
 
 
 if __name__ == "__main__":
-    sys.exit(each_server(options(), measure, wrong))
+    sys.exit(each_server(options(), in_its_store, wrong))

@@ -62,11 +62,9 @@ class Paced:
             number, self.next = self.next, self.next + 1
         if number >= self.o.sessions:
             raise queue.Empty
-        wait = self.began + number * self.o.minutes * 60 / self.o.sessions - time.monotonic()
-        if wait > 0:
-            time.sleep(wait)
+        due = self.began + number * self.o.minutes * 60 / self.o.sessions
         session, channels = renamed(number + 1, *self.recorded)
-        return self.server.key, session, channels, True
+        return due, self.server.key, session, channels, True
 
 
 def look(server, folder, began):

@@ -18,6 +18,8 @@ BUILD = os.path.dirname(os.path.dirname(PROGRAM))
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
 SESSION = os.path.basename(FOLDER)
+LONG = "Burst.test_beside_busy_loops" in sys.argv
+KERNELS = "300"  # a session of them has 24 KB
 
 
 def metric(server, name):
@@ -35,7 +37,19 @@ class Burst(unittest.TestCase):
 
     def test_more_sessions_than_memory(self):
         """With 96 MiB five sessions can be open at the same time."""
-        self.burst("--sessions", "20", "--others", "3", "--memory", "96M")
+        self.burst("--sessions", "20", "--others", "3", "--memory", "96M", "--others-within", "10")
+
+    def test_workspaces_in_turns(self):
+        """Three sessions of another workspace are loaded before half of the 25 that wait; in the order of arrival they would be last."""
+        result = json.loads(self.burst("--sessions", "25", "--others", "3", "--kernels", "20000", "--loaders", "1", "--busy", "0"))
+        self.assertGreaterEqual(result["waited"], 4)
+
+    @unittest.skipUnless(LONG, "e2e.server_burst_busy runs it, alone")
+    def test_beside_busy_loops(self):
+        """150 sessions of 24 KB in 4 s beside two busy loops are loaded within 30 s, and 20 of another workspace within 5 s."""
+        result = json.loads(self.burst("--sessions", "150", "--others", "20", "--over", "4", "--busy", "2", "--kernels", KERNELS,
+                                       "--loaded-within", "30", "--others-within", "5"))
+        self.assertTrue(22000 < result["bytes_each"] < 26000, result["bytes_each"])
 
     def test_small_sessions(self):
         """Sixty sessions have their rows, and have them after a restart."""
@@ -107,4 +121,4 @@ class Aside(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=2)
