@@ -66,7 +66,8 @@ class Burst(unittest.TestCase):
 
     def test_three_hundred_of_both(self):
         """With 300 live sessions and 300 descriptors, health checks are answered and nothing is lost."""
-        self.burst("--sessions", "0", "--others", "4", "--live", "300", "--busy", "0", "--kernels", "50", "--files", "300", "--senders", "8")
+        self.burst("--sessions", "0", "--others", "4", "--live", "300", "--busy", "0", "--kernels", "50", "--files", "300", "--senders", "8",
+                   "--healthz-within", "2")
 
     def test_soak(self):
         """Short sessions are sent while retention runs, and all of them are left."""
