@@ -236,57 +236,73 @@ TEST(test_some_fail_together)
     ops->close(s);
 }
 
-/* Overwrites a column's file in the only part of the small tables. */
-static void harm(const char *database)
+/* Overwrites bytes of the only part of the small tables. True: the bytes are of the column with the
+ * rows alone. Today's ClickHouse writes a small part with all columns in one file. */
+static bool harm(const char *database)
 {
     char sql[256], path[512];
     snprintf(sql, sizeof sql,
-             "SELECT concat(path, '/cells.bin') FROM system.parts WHERE active AND database = '%s' "
-             "AND table = 'small'",
+             "SELECT path FROM system.parts WHERE active AND database = '%s' AND table = 'small'",
              database);
     snprintf(path, sizeof path, "%s", clickhouse_sql(0, sql));
+    size_t n = strlen(path);
+    snprintf(path + n, sizeof path - n, "/cells.bin");
     FILE *f = fopen(path, "r+b");
+    bool own = f != NULL;
+    if (!own) {
+        snprintf(path + n, sizeof path - n, "/data.bin");
+        f = fopen(path, "r+b");
+    }
     assert_non_null(f);
     assert_int_equal(fseek(f, 30, SEEK_SET), 0);
     fputs("????", f);
     fclose(f);
+    return own;
 }
 
-/* Damage in a part that several sessions share affects the sessions whose rows it hit: the error
- * names each of them, and what is sent again replaces its rows. The others, and new ones, go on. */
+/* The error names the session, and what is sent again replaces its rows. */
+static void send_again(struct store *s, struct store_session **ss, const char *id, int64_t rows)
+{
+    struct store_position at[STORE_POSITIONS_MAX];
+    struct err why = {0};
+    unsigned n = STORE_POSITIONS_MAX;
+    assert_int_equal(ops->peek(*ss, at, &n, &why), GPUFL_E_CORRUPT);
+    assert_non_null(strstr(why.text, id));
+    ops->put(*ss);
+    OK(ops->set_aside(s, "sick", id, e));
+    *ss = session(s, "sick", id);
+    assert_int_equal(damage_position(ops, *ss), 0);
+    OK(damage_write(ops, *ss, rows, 1, e));
+}
+
+/* Damage in a part that several sessions share affects the sessions whose rows it hit. Each of them
+ * can be sent again. The others, and new ones, go on. */
 TEST(test_a_damaged_part)
 {
     enum { THREE = 3, ROWS = 8000 };
     static const struct wire_visitor none = {0};
     struct store *s = open_store();
     struct store_commit of[THREE];
-    int sick = -1;
+    bool sick[THREE] = {false};
+    int count = 0;
     clickhouse_sql(0, "SYSTEM STOP MERGES"); /* else a merge finds the damage first */
     begin_all(s, "sick", ROWS, of, THREE);
     ops->commit_all(of, THREE);
-    harm("small_sick");
+    bool own = harm("small_sick");
     for (int i = 0; i < THREE; i++) {
         assert_int_equal(of[i].rc, 0);
         int rc = ops->scan(of[i].session, RECORD_kernel, INT64_MIN, INT64_MAX, &none, NULL);
-        if (rc == 0)
-            continue;
-        assert_int_equal(rc, GPUFL_E_CORRUPT);
-        assert_int_equal(sick, -1);
-        sick = i;
+        sick[i] = rc != 0;
+        count += rc != 0;
+        assert_true(rc == 0 || rc == GPUFL_E_CORRUPT);
     }
-    assert_true(sick >= 0);
-    struct store_position at[STORE_POSITIONS_MAX];
-    struct err why = {0};
-    unsigned n = STORE_POSITIONS_MAX;
-    char id[16];
-    snprintf(id, sizeof id, "s%d", sick);
-    assert_int_equal(ops->peek(of[sick].session, at, &n, &why), GPUFL_E_CORRUPT);
-    assert_non_null(strstr(why.text, id));
-    ops->put(of[sick].session);
-    OK(ops->set_aside(s, "sick", id, e));
-    of[sick].session = session(s, "sick", id);
-    assert_int_equal(damage_position(ops, of[sick].session), 0);
-    OK(damage_write(ops, of[sick].session, ROWS, 1, e));
+    assert_true(own ? count == 1 : count >= 1);
+    for (int i = 0; i < THREE; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "s%d", i);
+        if (sick[i])
+            send_again(s, &of[i].session, id, ROWS);
+    }
     struct store_session *new = session(s, "sick", "new");
     OK(damage_write(ops, new, 10, 1, e));
     assert_int_equal(damage_kernels(ops, new), 10);
