@@ -110,6 +110,18 @@ int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e)
     return ingest_refuse(b, status_of(rc, e), "%s", text_of(rc, e));
 }
 
+int ingest_refuse_stored(struct ingest_body *b, int rc, const struct err *e)
+{
+    if (rc == GPUFL_E_NOMEM || err_disk_full(e))
+        return ingest_refuse(b, status_of(rc, e), "%s",
+                             err_disk_full(e) ? text_of(rc, e) : err_text(rc));
+    log_error("session %s: a body is refused: %s", b->session->session, text_of(rc, e));
+    return ingest_refuse(b, status_of(rc, e),
+                         "what the server has stored of session %s cannot be read now; its log "
+                         "says why",
+                         b->session->session);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static int refuse_late(struct ingest_answer *a, const char *fmt, ...)
@@ -218,7 +230,7 @@ static int look_at_session(struct ingest_body *b)
     if (b->request.channel)
         snprintf(b->answer.channel, sizeof b->answer.channel, "%s", b->request.channel);
     if (rc)
-        return ingest_refuse_code(b, rc, &e);
+        return ingest_refuse_stored(b, rc, &e);
     if (dropped)
         return ingest_refuse(b, 410, "session %s was deleted", s->session);
     b->mode = there ? INGEST_DRAIN : INGEST_UNDECIDED;

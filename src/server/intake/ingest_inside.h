@@ -69,6 +69,9 @@ int ingest_refuse(struct ingest_body *b, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Refuses the body for an error of the journal or the stores. */
 int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e);
+/* Refuses the body because what is stored of its session cannot be read. The log has the error: its
+ * words may be those of a database. */
+int ingest_refuse_stored(struct ingest_body *b, int rc, const struct err *e);
 
 /* The body's channel in its session, whose lock is held. */
 struct session_channel *ingest_channel(struct ingest_body *b);

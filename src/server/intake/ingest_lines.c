@@ -227,7 +227,7 @@ int ingest_decide(struct ingest_body *b, const char *line, size_t len)
     b->there = c ? c->offset : 0;
     pthread_mutex_unlock(&s->lock);
     if (rc)
-        return ingest_refuse_code(b, rc, &e);
+        return ingest_refuse_stored(b, rc, &e);
     if (dropped)
         return ingest_refuse(b, 410, "session %s was deleted", s->session);
     if (by_offset && !c)
