@@ -89,7 +89,7 @@ class Route:
         for p in self.params:
             if p["in"] == "path":
                 path = path.replace("{" + p["name"] + "}", self.value(p["name"], said))
-            elif p["in"] == "query" and (p.get("required") or p["name"] in said):
+            elif p["in"] == "query" and (p.get("required") or p["name"] in said or f"{self.id}.{p['name']}" in said):
                 query[p["name"]] = self.value(p["name"], said)
             elif p["in"] == "header" and p.get("required"):
                 headers[p["name"]] = said["session"]
@@ -119,7 +119,7 @@ class Workspace:
         self.config, self.mark = f"config-of-{name}", f"ONLY-{name.upper()}"
 
     def said(self, **more):
-        return {"id": self.id, "host": self.host, "gpu": self.gpu, "session": self.session, "user": self.users["viewer"], "key": self.key_id, "share": self.share_id, "bookmark": self.bookmark_id, "alert": self.alert_id, "agent_result.capture": 1,
+        return {"id": self.id, "host": self.host, "gpu": self.gpu, "session": self.session, "user": self.users["viewer"], "key": self.key_id, "share": self.share_id, "bookmark": self.bookmark_id, "alert": self.alert_id, "agent_result.capture": 1, "usage.by": "gpu",
                 **{f"{route}.config": self.config for route in NAMED}, "email": f"viewer@{self.name}.example.org", "of": self.session, **more}
 
 
