@@ -2,7 +2,6 @@
 gets a sentence.
 
 Usage: test_server_api.py gpufl-server gpufl SOURCE_DIR"""
-import ctypes
 import gzip
 import json
 import os
@@ -13,6 +12,7 @@ import tempfile
 import unittest
 import urllib.parse
 
+from api_check import Duck, Schema
 from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
@@ -25,58 +25,6 @@ AT = f"/api/v1/sessions/{SESSION}"
 def report_of(path):
     out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
     return json.loads(out.stdout)
-
-
-class Schema:
-    """As much of JSON Schema as docs/openapi.json uses."""
-
-    def __init__(self, document):
-        self.document = document
-
-    def check(self, schema, value, where):
-        if "$ref" in schema:
-            schema = self.document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
-        types = schema.get("type")
-        if types:
-            types = types if isinstance(types, list) else [types]
-            known = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
-                     "object": dict, "null": type(None)}
-            right = any(isinstance(value, known[t]) and (t == "boolean" or not isinstance(value, bool) or value is None)
-                        for t in types)
-            assert right, f"{where}: {value!r} is not {types}"
-        if isinstance(value, dict):
-            properties = schema.get("properties", {})
-            for key in schema.get("required", []):
-                assert key in value, f"{where}: {key} is missing"
-            for key, member in value.items():
-                assert not properties or key in properties, f"{where}: {key} is in no description"
-                if key in properties:
-                    self.check(properties[key], member, f"{where}.{key}")
-        if isinstance(value, list) and "items" in schema:
-            for i, member in enumerate(value):
-                self.check(schema["items"], member, f"{where}[{i}]")
-
-
-class Duck:
-    """The library that wrote a Parquet file reads it."""
-
-    def __init__(self):
-        path = os.path.join(os.path.dirname(PROGRAM), "..", "lib", "libduckdb.so")
-        self.library = ctypes.CDLL(path if os.path.exists(path) else "libduckdb.so")
-        self.library.duckdb_value_varchar.restype = ctypes.c_void_p
-        self.database, self.connection = ctypes.c_void_p(), ctypes.c_void_p()
-        assert self.library.duckdb_open(None, ctypes.byref(self.database)) == 0
-        assert self.library.duckdb_connect(self.database, ctypes.byref(self.connection)) == 0
-
-    def row(self, sql, columns):
-        """Cells of the first row, as texts."""
-        result = ctypes.create_string_buffer(64)  # duckdb_result has 48 bytes
-        if self.library.duckdb_query(self.connection, sql.encode(), result) != 0:
-            raise AssertionError(f"DuckDB refuses {sql}")
-        cells = [self.library.duckdb_value_varchar(result, ctypes.c_uint64(i), ctypes.c_uint64(0)) for i in range(columns)]
-        values = [ctypes.string_at(cell).decode() if cell else None for cell in cells]
-        self.library.duckdb_destroy_result(result)
-        return values
 
 
 class Loaded(unittest.TestCase):
@@ -261,7 +209,7 @@ class Loaded(unittest.TestCase):
         self.assertEqual(self.server.as_user("DELETE", f"/api/v1/workspaces/{place}").status, 204)
 
     def test_parquet_gives_every_row_back(self):
-        duck, report = Duck(), report_of(FOLDER)
+        duck, report = Duck(PROGRAM), report_of(FOLDER)
         counts = dict(zip(*(self.rows(AT + "/counts")["data"][c] for c in ("record", "rows"))))
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "x.parquet")

@@ -4,7 +4,7 @@
 import { bookmarkAt, paintMiniBookmarks, rangeOfBookmark, viewOfBookmark, type Bookmark } from "./bookmarks";
 import { onPoint, point, pointedAt, type Crosshair } from "../ui/crosshair";
 import type { Colours } from "./colours";
-import { hitAt, neighbour, sampleAt, type HitEvent, type Sample } from "./hit";
+import { hitAt, neighbour, sampleAt, type HitEvent } from "./hit";
 import { LanePieces } from "./lanePieces";
 import { isLook, offsetOf, type Group, type Lane, type Track } from "./lanes";
 import { keyOfRow, layOut, rowsInView, rowUnder, type Layout, type Row } from "./layout";
@@ -15,8 +15,8 @@ import { Names } from "./names";
 import { Painter } from "./paint";
 import type { Piece } from "./piece";
 import { Pieces, type Line, type Want } from "./pieces";
-import type { Wrong } from "./protocol";
 import { SIDE, SIDE_NARROW, timeAt, TOP, type Flow, type Picked, type Scene } from "./scene";
+import type { Hovered, Reveal, Shown } from "./shown";
 import type { Tint } from "./tint";
 import { timelineText as text } from "../text/timeline";
 import { around, bounded, panned, zoomed, type View } from "./view";
@@ -26,33 +26,6 @@ const LETTERS = 16; // CSS px of the page's letters for which the drawing was de
 const REST_MS = 180; // after so long without movement the view is at rest
 const ASK_MS = 90; // time between two checks of the needed pieces while moving
 const GLIDE_MS = 160;
-
-export interface Shown {
-  view: View; // where the view last rested
-  rests: number; // how often the view has come to rest since there is data
-  bounds: View;
-  height: number; // of all rows, units
-  selected: Picked | null;
-  range: View | null;
-  active: string | null;
-  pinned: readonly string[];
-  closed: ReadonlySet<Group>;
-  pending: number;
-  problem: Wrong | null;
-  follow: boolean;
-  scroll: number; // units from the top
-}
-
-export interface Hovered {
-  picked: Picked | null;
-  sample: { track: Track; sample: Sample } | null;
-  bookmark: Bookmark | null;
-  group: Group | null; // the head of a rank that is shown
-  x: number;
-  y: number;
-}
-
-export type Reveal = "stay" | "pan" | "zoom";
 
 interface Parts {
   canvas: HTMLCanvasElement;

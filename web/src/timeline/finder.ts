@@ -3,7 +3,8 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { timelineText as text } from "../text/timeline";
 import { exactTime } from "./axis";
-import type { Engine, Reveal } from "./engine";
+import type { Engine } from "./engine";
+import type { Reveal } from "./shown";
 import { nextHit, nextOf, type Found } from "./events";
 import type { Lines } from "./lines";
 import { lineHits, type LineHits } from "./lineHits";
