@@ -249,8 +249,7 @@ TEST(test_alike_in_all)
         "Each pass launched as many kernels (3); not all of them were recorded one by one, so "
         "they are matched by name alone.");
     has(text, "  Of pass 3 (SassMetrics).\n");
-    has(text,
-        "     3  SassMetrics         1  2.00 ms         3         -  counts of instructions");
+    has(text, "     3  SassMetrics         1  2.00 ms         3         -  counts of instructions");
     free(text);
     json_t *root = json_of("bare"), *group = json_array_get(json_object_get(root, "groups"), 0),
            *counted = json_array_get(json_object_get(group, "passes"), 1);
