@@ -1,7 +1,7 @@
 // What the tab of waits says of a line: the kinds of calls that waited there, in the report's names.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { calledAt } from "../src/pages/syncs/calls";
+import { calledAt, shortFunction } from "../src/pages/syncs/calls";
 import { syncs } from "../src/text/syncs";
 
 describe("kinds of calls that wait", () => {
@@ -18,5 +18,15 @@ describe("kinds of calls that wait", () => {
     const names = [...table.matchAll(/\[WAIT_\w+\] = \{"([^"]+)", "([^"]+)"/g)].map((m) => [m[1]!, m[2]!]);
     expect(names.length).toBe(10);
     expect(syncs.calls).toEqual({ ...Object.fromEntries(names), context: "context synchronizations" });
+  });
+});
+
+describe("functions of waits", () => {
+  it("have only short parameters, and not the first of many namespaces", () => {
+    expect(shortFunction("stream_executor::gpu::(anonymous namespace)::LoadKernel(std::string const&, int)")).toBe("gpu::LoadKernel(string const&, int)");
+    expect(shortFunction("stream_executor::gpu::internal::details::CudaStream::Memcpy(void*)")).toBe("internal::details::CudaStream::Memcpy(void*)");
+    expect(shortFunction("stream_executor::gpu::CudaStream::WaitFor(stream_executor::Event*)")).toBe("gpu::CudaStream::WaitFor(Event*)");
+    expect(shortFunction("train_step")).toBe("train_step");
+    expect(shortFunction("(anonymous)")).toBe("(anonymous)");
   });
 });

@@ -9,6 +9,7 @@ export const scopes = {
   others: "other scopes",
   sum: (time: string) => `${time}, summed over calls and threads`,
   sumShown: (time: string) => `${time} of the scopes that are shown, summed over calls and threads`,
+  within: (name: string) => `in ${name}`,
   ownOrHidden: (time: string) => `${time} itself or in scopes that are not shown`,
   hints: {
     wall: "From the scope's begin to its end, summed over calls and threads",

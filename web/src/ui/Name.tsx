@@ -10,7 +10,7 @@ import { Room } from "./room";
  * line. Paths have enough separators without those within their words; the first / of a path stays
  * with it. */
 const NAMES = /(?<=[_:<,\u2026])(?=[A-Za-z0-9])/;
-const PATHS = /(?<=\S[|/,]|\u2026)(?=[A-Za-z0-9])/;
+const PATHS = /(?<=\S[|/,=]|\u2026)(?=[A-Za-z0-9])/;
 const broken = (text: string) => text.split(/[|/]/.test(text) ? PATHS : NAMES).flatMap((part, at) => (at ? [<wbr key={at} />, part] : [part]));
 
 const Pieces = ({ pieces }: { pieces: readonly Piece[] }) => pieces.map(({ text, hit }, at) => (hit ? <mark key={at}>{broken(text)}</mark> : <Fragment key={at}>{broken(text)}</Fragment>));

@@ -170,6 +170,7 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   const level = await page.locator(".stat").filter({ hasText: /^A run now takes/ }).innerText();
   check(!level.includes("after the last step") && (await page.getByText("more than chance").count()) === 0, `trends: a verdict about few sessions: ${level}`);
   await page.goto(`${server.origin}/trends?kind=app`);
+  await page.getByRole("columnheader").first().waitFor();
   const heads = await page.getByRole("columnheader").allInnerTexts();
   check(heads.some((head) => head.startsWith("Sessions")) && !heads.some((head) => head.startsWith("Calls")), `trends: applications have sessions, and no calls: ${heads}`);
   await page.goto(`${server.origin}/trends?kind=app&name=${encodeURIComponent(MARKUP)}`);

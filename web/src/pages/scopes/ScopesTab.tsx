@@ -5,6 +5,7 @@ import { scopePaths, scopesOf, type Scope } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { vendorOf } from "../../api/vendor";
 import { who } from "../../api/who";
+import { duration } from "../../format/format";
 import { pathText } from "../../format/paths";
 import { Link } from "../../router/Link";
 import { href, useQuery, useQuerySoon } from "../../router/router";
@@ -20,19 +21,31 @@ import type { TabProps } from "../session/tabs";
 import { captionOf, inTreeOrder, noteOf, perIteration } from "./tree";
 
 const head = text.columns;
+
+/** What a row of the table reads. Scopes of one name are called by several others. */
+const readOf = (scope: Scope): string => `${scope.name} ${duration(scope.wall_ns)} ${scope.calls}`;
+
+/** What more than one of the rows reads. */
+const twinsOf = (scopes: readonly Scope[]): ReadonlySet<string> => {
+  const seen = new Set<string>();
+  return new Set(scopes.map(readOf).filter((read) => seen.has(read) || !seen.add(read)));
+};
+
 const LIVE_MS = 5000;
 
 interface Choice {
+  twins: ReadonlySet<string>; // what rows read that read the same
   chosen: number; // id of a scope
   onChoose: (scope: Scope) => void;
 }
 
-function Name({ scope, whole, chosen, onChoose }: Choice & { scope: Scope; whole: number }) {
+function Name({ scope, whole, twins, chosen, onChoose }: Choice & { scope: Scope; whole: number }) {
   return (
     <div style={{ paddingLeft: 20 * Math.min(scope.depth, 24) }}>
       <button type="button" className="scope-name" data-name={scope.name} title={scope.name.slice(0, 1000)} aria-pressed={chosen === scope.id} onClick={() => onChoose(scope)}>
         {scope.name}
       </button>
+      {twins.has(readOf(scope)) && scope.path && scope.path.length > 1 && <div className="quiet small">{text.within(scope.path.at(-2)!)}</div>}
       {scope.path !== null && !who.link && (
         <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: pathText(scope.path) })} aria-label={en.toTrends.scope(scope.name.slice(0, 200))} title={en.toTrends.app}>
           {en.toTrends.short}
@@ -84,6 +97,7 @@ function Scopes({ scopes, all }: { scopes: Scope[]; all: number | null }) {
   const focus = useMemo(() => nodeAt(tree, zoom), [tree, zoom]);
   const marked = useMemo(() => nodeAt(tree, mark), [tree, mark]);
   const whole = Math.max(...scopes.map((scope) => scope.wall_ns));
+  const twins = useMemo(() => twinsOf(scopes), [scopes]);
   const loops = scopes.some((scope) => scope.iterations);
   const caption = useMemo(() => captionOf(tree, { scopes: scopes.length, complete: all !== null && all <= scopes.length, ownKnown: gpu }), [tree, all, scopes, gpu]);
   const choose = (scope: Scope): void => {
@@ -104,7 +118,7 @@ function Scopes({ scopes, all }: { scopes: Scope[]; all: number | null }) {
         <Icicle tree={tree} label={flameText.scopes} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} caption={caption} />
       </Panel>
       <Panel title={text.heading} aside={noteOf(scopes.length, all)}>
-        <Listing label={text.heading} columns={columnsFor(whole, loops, { chosen: scopes[marked - 1]?.id ?? 0, onChoose: choose })} rows={scopes} keyOf={(scope) => scope.id} rowClass={(_, at) => (marked === at + 1 ? "scope-here" : undefined)} />
+        <Listing label={text.heading} columns={columnsFor(whole, loops, { twins, chosen: scopes[marked - 1]?.id ?? 0, onChoose: choose })} rows={scopes} keyOf={(scope) => scope.id} rowClass={(_, at) => (marked === at + 1 ? "scope-here" : undefined)} />
       </Panel>
     </div>
   );

@@ -9,10 +9,10 @@ import { syncs as text } from "../../text/syncs";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { evidenceOf, Verdict } from "../../timeline/waitLine";
 import { part } from "../../ui/Boundary";
-import { Words } from "../../ui/Name";
+import { Name } from "../../ui/Name";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { longestOf } from "../insights/evidence";
-import { calledAt } from "./calls";
+import { calledAt, shortFunction } from "./calls";
 import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 
@@ -73,7 +73,7 @@ const columnsFor = (session: string, vendor: string, onLine: (line: string) => v
         )}
         {line.function && (
           <div className="quiet small two-lines">
-            <Words text={line.function} />
+            <Name short={shortFunction(line.function)} full={line.function} />
           </div>
         )}
       </>

@@ -75,7 +75,7 @@ const columnsFor = (kind: Kind, gpuText: (uuid: string) => ReactNode): ColumnDef
     id: "ratio",
     header: c.ratio,
     accessorFn: (s) => Math.abs(Math.log(s.ratio ?? 1)),
-    meta: { width: "150px", right: true },
+    meta: { width: "180px", right: true },
     cell: ({ row: { original: s } }) => (
       <span title={s.level === null ? undefined : exact(s.level, "ns")}>
         {s.outlier && <span className="chip chip-warn">{text.outlier}</span>} {change(s.ratio) || UNKNOWN}
