@@ -250,19 +250,14 @@ static void check_whole_days(struct fixture *f)
 static void test_days(void **state)
 {
     struct fixture *f = *state;
-    const struct meta_usage one[] = {
-        {10, "GPU-1", "node-a", "train", 100, 50, 7, 100, 80, 5},
-        {11, "GPU-1", "node-a", "train", 200, META_NONE, META_NONE, 0, 0, META_NONE},
-        {10, "GPU-2", "node-a", "train", 100, 25, 1, 0, 0, META_NONE}};
-    const struct meta_usage two[] = {{10, "GPU-1", "node-a", "infer", 40, 40, 2, 40, 10, 2}};
     struct meta_usage_sum *rows = NULL;
     struct meta_page page = {0};
     size_t n = 0;
     people_make(f);
     session_make(f, "w1", "s1", "train", "node-a", 100);
-    OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e));
-    OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e)); /* once more: counts once */
-    OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
+    OK(meta_usage_put(f->m, "w1", "s1", usage_of_s1, 3, &f->e));
+    OK(meta_usage_put(f->m, "w1", "s1", usage_of_s1, 3, &f->e)); /* once more: counts once */
+    OK(meta_usage_put(f->m, "w1", "s2", usage_of_s2, 1, &f->e));
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its days stay */
     OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 0, 100, NULL}, &page, &rows,
                        &n));
@@ -303,7 +298,7 @@ static void test_days(void **state)
     page = (struct meta_page){0};
     FAILS(INVAL, meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_ENGINE, 0, 1, NULL},
                                  &page, &rows, &n));
-    FAILS(NOENT, meta_usage_put(f->m, "w9", "s1", one, 3, &f->e));
+    FAILS(NOENT, meta_usage_put(f->m, "w9", "s1", usage_of_s1, 3, &f->e));
     OK(meta_usage_put(f->m, "w1", "s1", NULL, 0, &f->e));
     OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100, NULL}, &page, &rows,
                        &n));

@@ -66,4 +66,12 @@ int meta_state_cases(void);
 int meta_migrate_cases(void);
 int meta_hard_cases(void);
 
+/* Days of GPUs of two sessions: s1 used two GPUs for "train", and its second day is unknown. */
+static const struct meta_usage usage_of_s1[] __attribute__((unused)) = {
+    {10, "GPU-1", "node-a", "train", 100, 50, 7, 100, 80, 5},
+    {11, "GPU-1", "node-a", "train", 200, META_NONE, META_NONE, 0, 0, META_NONE},
+    {10, "GPU-2", "node-a", "train", 100, 25, 1, 0, 0, META_NONE}};
+static const struct meta_usage usage_of_s2[]
+    __attribute__((unused)) = {{10, "GPU-1", "node-a", "infer", 40, 40, 2, 40, 10, 2}};
+
 #endif

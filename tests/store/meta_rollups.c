@@ -202,18 +202,13 @@ TEST(test_sums_of_spans)
 static void test_gpus_of_one_name(void **state)
 {
     struct fixture *f = *state;
-    const struct meta_usage one[] = {
-        {10, "GPU-1", "node-a", "train", 100, 50, 7, 100, 80, 5},
-        {11, "GPU-1", "node-a", "train", 200, META_NONE, META_NONE, 0, 0, META_NONE},
-        {10, "GPU-2", "node-a", "train", 100, 25, 1, 0, 0, META_NONE}};
-    const struct meta_usage two[] = {{10, "GPU-1", "node-a", "infer", 40, 40, 2, 40, 10, 2}};
     const struct meta_days all = {META_BY_GPU, 0, 100, NULL}, day = {META_BY_GPU, 10, 11, "GPU-1"};
     struct meta_usage_sum *rows = NULL;
     struct meta_page page = {.limit = 2};
     size_t n = 0;
     people_make(f);
-    OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e));
-    OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
+    OK(meta_usage_put(f->m, "w1", "s1", usage_of_s1, 3, &f->e));
+    OK(meta_usage_put(f->m, "w1", "s2", usage_of_s2, 1, &f->e));
     OK(GPUS_OF(&all, "train", NULL));
     assert_true(n == 2 && rows[0].day == 10 && rows[0].wall == 100 && rows[0].busy == 50);
     assert_true(rows[1].day == 11 && rows[1].known == 0 && rows[1].busy == META_NONE);
