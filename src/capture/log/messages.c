@@ -177,18 +177,34 @@ static void feature_fill(struct feature_state *f, bool requested, const char *st
     snprintf(f->reason, sizeof f->reason, "%s", reason ? reason : "");
 }
 
-void feature_set(const char *feature, bool requested, const char *status, const char *reason)
+/* The lock is held. NULL: there is no room for one more. */
+static struct feature_state *feature_find(const char *feature)
 {
-    pthread_mutex_lock(&lock);
     for (int i = 0; i < FEATURE_COUNT + EXTRA_FEATURES; i++) {
         struct feature_state *f = &features[i];
         if (!f->name[0])
             snprintf(f->name, sizeof f->name, "%s", feature);
-        if (strcmp(f->name, feature) == 0) {
-            feature_fill(f, requested, status, reason);
-            break;
-        }
+        if (strcmp(f->name, feature) == 0)
+            return f;
     }
+    return NULL;
+}
+
+void feature_set(const char *feature, bool requested, const char *status, const char *reason)
+{
+    pthread_mutex_lock(&lock);
+    struct feature_state *f = feature_find(feature);
+    if (f)
+        feature_fill(f, requested, status, reason);
+    pthread_mutex_unlock(&lock);
+}
+
+void feature_end(const char *feature, const char *status, const char *reason)
+{
+    pthread_mutex_lock(&lock);
+    struct feature_state *f = feature_find(feature);
+    if (f && (!f->known || strcmp(f->status, "partial") != 0))
+        feature_fill(f, true, status, reason);
     pthread_mutex_unlock(&lock);
 }
 

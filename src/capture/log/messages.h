@@ -52,6 +52,9 @@ enum feature {
 
 /* Notes what became of a feature; the last call counts. status and reason are copied. [any] */
 void feature_set(const char *feature, bool requested, const char *status, const char *reason);
+/* For a feature that was asked for, at the session's end: as feature_set, but a feature that was
+ * reported as partial keeps that reason. [any] */
+void feature_end(const char *feature, const char *status, const char *reason);
 
 /* Notes what became of a feature, unless a failure has been noted already. [collector] */
 void feature_conclude(enum feature f, bool requested, const char *status, const char *reason);

@@ -143,14 +143,14 @@ static void conclude_profile(const struct collector *c)
         if (!*r->feature || !c->trace_started || !(running & bit))
             continue;
         if (!capture_sink.recorded[r->record])
-            feature_set(r->feature, true, "enabled_no_data",
+            feature_end(r->feature, "enabled_no_data",
                         bit == ENGINE_RANGE_PROFILER ? why_uncounted(c) : "");
         else if (sampled && (c->ledger.row.samples_lost > 0 || c->ledger.row.samples_overflows > 0))
-            feature_set(r->feature, true, "partial", "samples were lost: see the ledger");
+            feature_end(r->feature, "partial", "samples were lost: see the ledger");
         else if (!sampled && c->ledger.row.metrics_lost > 0)
-            feature_set(r->feature, true, "partial", "counts were lost: see the ledger");
+            feature_end(r->feature, "partial", "counts were lost: see the ledger");
         else
-            feature_set(r->feature, true, "collected", "");
+            feature_end(r->feature, "collected", "");
     }
 }
 
