@@ -510,10 +510,20 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
 
 /* ---- waits -------------------------------------------------------------------------------- */
 
+static _Atomic int waiting;
+
+/* For tests: how many threads are inside a call of this section. */
+EXPORT int fake_waiting(void)
+{
+    return atomic_load(&waiting);
+}
+
 /* Waits in real time for the work queued on the stream, or on all of them. */
 static int synchronize(struct call *c, int64_t until)
 {
+    atomic_fetch_add(&waiting, 1);
     wait_until(until);
+    atomic_fetch_sub(&waiting, 1);
     return call_exit(c, CUDA_OK);
 }
 

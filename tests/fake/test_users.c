@@ -140,11 +140,16 @@ TEST(records_that_are_late)
 TEST(other_engines_give_it_up)
 {
     static const char *const engines[] = {"Sync", "SassMetrics", "PmSampling", "RangeProfiler"};
+    static const char *const features[] = {NULL, "sass_metrics", "pm_sampling", "range_counters"};
     struct run r;
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
         run_user(&r, "fake/fake_library_user", "later", LIST("--engine", engines[i]));
         check_uses(&r, 1);
         check_contains(&r, message_of(&r, "cupti.handed_over"), "cuptiSubscribe");
+        if (features[i]) {
+            assert_string_equal(capability_of(&r, features[i], "status"), "partial");
+            check_contains(&r, capability_of(&r, features[i], "reason"), "a profiler of its own");
+        }
         run_free(&r);
     }
 }
@@ -158,15 +163,58 @@ TEST(between_windows)
     run_free(&r);
 }
 
-/* Sampling cannot be ended while the program runs: CUPTI refuses the program, and the session says
- * why. */
-TEST(sampling_keeps_it)
+/* What was sampled until then is kept. Turns: samples and kernel records alternate. */
+TEST(samplers_give_it_up)
+{
+    static const char *const ways[][5] = {
+        {"--engine", "PcSampling"},
+        {"--engine", "Deep"},
+        {"--engine", "PcSampling", "--option", "pc_kernel_collect=windows"},
+        {"--engine", "PcSampling", "--option", "pc_kernel_collect=none"}};
+    struct run r;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        run_user(&r, "fake/fake_library_user", "twice", ways[i]);
+        check_uses(&r, 2);
+        check_contains(&r, message_of(&r, "cupti.handed_over"), "cuptiSubscribe");
+        assert_null(message_of(&r, "cupti.kept"));
+        assert_string_equal(capability_of(&r, "pc_sampling", "status"), "partial");
+        check_contains(&r, capability_of(&r, "pc_sampling", "reason"), "a profiler of its own");
+        assert_true(int_at(r.report, "samples.samples") > 0);
+        run_free(&r);
+    }
+}
+
+/* Sampling cannot be ended while a thread is inside the driver. A thread that leaves the driver in
+ * time is waited for; else CUPTI refuses the program, and the session says why. */
+TEST(samplers_while_a_thread_waits)
+{
+    static const char *const engines[] = {"PcSampling", "Deep"};
+    struct run r;
+    for (size_t i = 0; i < 2; i++) {
+        run_user(&r, "fake/fake_library_user", "during=300", LIST("--engine", engines[i]));
+        check_uses(&r, 1);
+        run_free(&r);
+        run_user(&r, "fake/fake_library_user", "during=3500", LIST("--engine", engines[i]));
+        json_t *use = json_array_get(at(json_array_get(r.said, 0), "uses"), 1);
+        assert_int_equal(int_at(use, "begin"), 39);
+        check_contains(&r, message_of(&r, "cupti.kept"), "a thread was inside the driver");
+        assert_null(message_of(&r, "cupti.handed_over"));
+        run_free(&r);
+    }
+}
+
+/* CUPTI refuses to end sampling. */
+TEST(sampling_that_does_not_end)
 {
     struct run r;
-    run_user(&r, "fake/fake_library_user", "later", LIST("--engine", "PcSampling"));
+    run_all(&r, &(struct run_setup){.binary = "fake/fake_library_user",
+                                    .env = LIST("FAKE_CUPTI=fail=cuptiPCSamplingDisable:1:999"),
+                                    .options = LIST("--engine", "PcSampling"),
+                                    .program = LIST("later", N)});
+    check_program(&r, 0);
     json_t *use = json_array_get(at(json_array_get(r.said, 0), "uses"), 1);
-    assert_int_not_equal(int_at(use, "begin"), 0);
-    check_contains(&r, message_of(&r, "cupti.kept"), "program counters are sampled");
+    assert_int_equal(int_at(use, "begin"), 39);
+    check_contains(&r, message_of(&r, "cupti.kept"), "CUPTI did not end sampling");
     run_free(&r);
 }
 
@@ -221,7 +269,9 @@ int main(void)
         cmocka_unit_test(records_that_are_late),
         cmocka_unit_test(other_engines_give_it_up),
         cmocka_unit_test(between_windows),
-        cmocka_unit_test(sampling_keeps_it),
+        cmocka_unit_test(samplers_give_it_up),
+        cmocka_unit_test(samplers_while_a_thread_waits),
+        cmocka_unit_test(sampling_that_does_not_end),
         cmocka_unit_test(a_library_that_never_calls),
         cmocka_unit_test(gpufl_keeps_it),
         cmocka_unit_test(gpufl_leaves_it),

@@ -7,11 +7,16 @@
  *           later   after LAUNCHES kernels
  *           never   libcupti is there, and never called
  *           twice   later, ended, and begun once more
+ *           during=MS  later, while another thread waits for work of MS ms
  * Each use records LAUNCHES kernels. Prints, as one line of JSON, how many kernels it launched
  * and, for each use, how many it recorded, how many of their times are within the use by
  * CUPTI's own clock, and how many buffers came that it never gave. */
 #include "user.h"
 
+#include "tests/fake/hooks.h"
+
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +25,13 @@ int cuInit(unsigned flags);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **arguments, void **extra);
 int cuCtxSynchronize(void);
+int cuStreamCreate(cuda_stream *stream, unsigned flags);
+int cuStreamSynchronize(cuda_stream stream);
+int cuGraphCreate(cuda_graph *graph, unsigned flags);
+void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child);
+int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags);
+int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
+int fake_waiting(void);
 
 enum { BROKEN_EXIT = 99 };
 
@@ -47,10 +59,36 @@ static void use(int n, bool with_init)
            r.in_time, r.foreign);
 }
 
+/* ms: of the work that the thread launches and waits for. */
+static void *wait_for_work(void *ms)
+{
+    cuda_stream stream;
+    cuda_graph graph;
+    cuda_exec exec;
+    if (cuStreamCreate(&stream, 0) || cuGraphCreate(&graph, 0))
+        exit(BROKEN_EXIT);
+    fake_graph_add(graph, 1, *(int *)ms * INT64_C(1000000), NULL);
+    if (cuGraphInstantiateWithFlags(&exec, graph, 0) || cuGraphLaunch(exec, stream))
+        exit(BROKEN_EXIT);
+    cuStreamSynchronize(stream);
+    return NULL;
+}
+
+static void use_during(int n, int ms)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_work, &ms))
+        exit(BROKEN_EXIT);
+    while (!fake_waiting())
+        sched_yield();
+    use(n, false);
+    pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const char *when = argc > 2 ? argv[1] : "";
-    int n = argc > 2 ? atoi(argv[2]) : 0;
+    int n = argc > 2 ? atoi(argv[2]) : 0, ms;
     bool before = strcmp(when, "before") == 0;
     if (n <= 0)
         return 2;
@@ -65,6 +103,8 @@ int main(int argc, char **argv)
         use(n, false);
     if (strcmp(when, "twice") == 0)
         use(n, false);
+    if (sscanf(when, "during=%d", &ms) == 1)
+        use_during(n, ms);
     printf("],\"launched\":%d}\n", launched);
     return 0;
 }

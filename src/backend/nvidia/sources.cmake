@@ -39,6 +39,7 @@ list(APPEND sources
   nvidia/engine/counter_offers.c
   nvidia/library/metric_sets.c
   nvidia/engine/time.c
+  nvidia/engine/yield.c
   nvidia/engine/pc/alternate.c
   nvidia/engine/pc/context.c
   nvidia/engine/pc/device_lock.c

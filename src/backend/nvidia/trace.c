@@ -14,6 +14,7 @@
 #include "backend/nvidia/trace.h"
 
 #include "backend/nvidia/engine/pc/sampling.h"
+#include "backend/nvidia/engine/yield.h"
 #include "backend/nvidia/life/attach.h"
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "backend/nvidia/life/cupti_users.h"
@@ -247,6 +248,7 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->recording, false);
     atomic_store(&t->windowed, t->config.windows);
     atomic_store(&t->plain, false);
+    atomic_store(&t->gated, false);
     t->graph_cuts_said = false;
     graph_cuts_open();
 }
@@ -290,8 +292,9 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
         trace_close(t);
         return rc;
     }
-    atomic_store(&t->plain, !t->config.windows && !t->calls.enter[0] && !t->calls.entered[0] &&
-                                !t->calls.left[0]);
+    bool none = !t->calls.enter[0] && !t->calls.entered[0] && !t->calls.left[0];
+    atomic_store(&t->plain, !t->config.windows && none);
+    atomic_store(&t->gated, !t->config.windows && yield_is_alone(t));
     *out = t;
     return 0;
 }

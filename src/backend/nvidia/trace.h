@@ -52,6 +52,7 @@ struct trace {
     _Atomic bool time_graphs;    /* graph launches are reported at their exit too */
     _Atomic bool waits;          /* calls that wait are reported */
     _Atomic bool plain;    /* launches of kernels are only counted: no engine but Trace. Relaxed */
+    _Atomic bool gated;    /* they are only counted, at the driver's gate, too: yield.h. Relaxed */
     _Atomic bool windowed; /* config.windows, for callbacks during the next open. Relaxed */
     _Atomic uint32_t window; /* number of the open one, whose calls have records; 0: none is */
     _Atomic uint32_t last_window;

@@ -18,6 +18,7 @@ enum phase {
     PHASE_STUCK,     /* the library would not end sampling */
     PHASE_UNCOUNTED, /* the library would not count: sampling goes on, if it runs anywhere */
     PHASE_COUNTING,
+    PHASE_YIELDED, /* the program began a profiler of its own while it was sampled */
 };
 
 enum { CONTEXTS = 64 };
@@ -137,6 +138,14 @@ static void deep_left(struct trace *t, uint32_t id, const struct cupti_callback 
     atomic_store_explicit(&me.due, now + RETRY, memory_order_relaxed);
 }
 
+/* After the switch the gate counts no calls: then sampling, if it goes on, cannot be ended. */
+static bool deep_yield(struct trace *t)
+{
+    (void)t;
+    int sampling = PHASE_SAMPLING;
+    return atomic_compare_exchange_strong(&me.phase, &sampling, PHASE_YIELDED);
+}
+
 /* ---- reports to the session ----------------------------------------------------------------- */
 
 static const char *why_uncounted(struct trace *t)
@@ -158,6 +167,8 @@ static const char *why_sampled_only(struct trace *t)
         return "CUPTI did not end sampling, and counts nothing while it samples";
     case PHASE_UNCOUNTED:
         return why_uncounted(t);
+    case PHASE_YIELDED:
+        return "the program began a profiler of its own before the time of sampling was over";
     default:
         return atomic_load_explicit(&me.missed, memory_order_relaxed)
                    ? "whenever a call that waits for the device returned, another thread was "
@@ -231,6 +242,7 @@ const struct nv_engine_ops deep_engine = {
     .context = deep_context,
     .enter = deep_enter,
     .left = deep_left,
+    .yield = deep_yield,
     .drain = deep_drain,
     .failure = deep_failure,
 };

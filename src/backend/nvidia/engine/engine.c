@@ -178,6 +178,15 @@ const char *nv_engines_unending(const struct trace *t)
     return why;
 }
 
+bool nv_engines_yield(struct trace *t)
+{
+    bool all = true;
+    for (size_t i = NV_ENGINES; i-- > 0 && all;)
+        if (t->engines[i].runs && nv_engines[i]->yield)
+            all = nv_engines[i]->yield(t);
+    return all;
+}
+
 bool nv_engines_last(void)
 {
     bool any = false;
@@ -410,7 +419,8 @@ void nv_engines_drain(struct trace *t)
     for (size_t i = 0; i < NV_ENGINES; i++) {
         if (!running(t, i))
             continue;
-        nv_engines[i]->drain(t);
+        if (nv_engines[i]->drain)
+            nv_engines[i]->drain(t);
         nv_engine_say_failure(t, (enum nv_engine_id)i);
     }
 }

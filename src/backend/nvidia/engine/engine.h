@@ -69,13 +69,14 @@ struct nv_engine_ops {
     const char *nothing; /* the text if it records nothing: "no program counters are sampled" */
     unsigned events;     /* bits by enum cupti_resource: the events that it needs */
     enum nv_contexts contexts;
-    bool instead;         /* with PC_COLLECT_NONE it runs instead of kernel records */
-    bool no_calls;        /* if so, it needs no callback at a launch or a wait */
-    bool moments;         /* it needs the callbacks of all calls in call_moments */
-    bool alone;           /* while it runs nothing else is recorded, unless it has failed */
-    bool keeps_ids;       /* records of calls cannot be switched off once they are on */
-    bool edges_wait;      /* opening and closing a window waits for kernels and delays launches */
-    const char *unending; /* why it cannot be ended while the program runs; NULL: it can */
+    bool instead;    /* with PC_COLLECT_NONE it runs instead of kernel records */
+    bool no_calls;   /* if so, it needs no callback at a launch or a wait */
+    bool moments;    /* it needs the callbacks of all calls in call_moments */
+    bool alone;      /* while it runs nothing else is recorded, unless it has failed */
+    bool keeps_ids;  /* records of calls cannot be switched off once they are on */
+    bool edges_wait; /* opening and closing a window waits for kernels and delays launches */
+    /* Why it cannot be ended while threads are in the driver; NULL: it can. */
+    const char *unending;
 
     /* Prepares a session. GPUFL_E_UNAVAILABLE, _INVAL or _STATE with a sentence. [owner] */
     int (*open)(struct trace *t, struct err *e);
@@ -95,6 +96,10 @@ struct nv_engine_ops {
     enum suspended (*suspend)(struct trace *t);
     /* Allows the engine to begin again, in contexts that `context` names. [any, one at a time] */
     void (*wake)(struct trace *t);
+
+    /* Ends for the rest of the session what cannot be ended while threads are in the driver.
+     * False: that is not possible now, or the library refused. [any, at the driver's gate] */
+    bool (*yield)(struct trace *t);
 
     /* A context was created. [any] */
     void (*context)(struct trace *t, cuda_context context);
@@ -178,8 +183,11 @@ bool nv_engines_edges_wait(const struct trace *t);
 enum nv_contexts nv_engines_contexts(const struct trace *t);
 /* True if all running engines can suspend between windows. [any] */
 bool nv_engines_can_suspend(const struct trace *t);
-/* Why a running engine cannot be ended while the program runs; NULL: all can. [any] */
+/* Why a running engine cannot be ended while threads are in the driver; NULL: all can. [any] */
 const char *nv_engines_unending(const struct trace *t);
+/* Calls `yield` of every running engine, in the reverse order. False: one of them could not, and
+ * those after it were not asked. [any, at the driver's gate] */
+bool nv_engines_yield(struct trace *t);
 /* True if some engine outlives its session. [any] */
 bool nv_engines_last(void);
 

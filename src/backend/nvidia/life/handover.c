@@ -1,6 +1,7 @@
 /* handover.c - see handover.h. */
 #include "backend/nvidia/life/handover.h"
 
+#include "backend/nvidia/engine/yield.h"
 #include "backend/nvidia/life/attach.h"
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "backend/nvidia/life/detach.h"
@@ -60,15 +61,14 @@ void handover_begin(struct trace *t, const char *function)
     if (trace_mute(t))
         return;
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
-    const char *unending = nv_engines_unending(t);
-    if (unending) {
+    const char *unending = nv_engines_unending(t), *kept = yield_engines(t);
+    if (kept) {
         if (s)
-            s->ops->message(
-                s, SEVERITY_WARNING, "cupti.kept",
-                "the program begins a profiler of its own (%s), which gets nothing: "
-                "%s, which cannot be ended while the program runs. Use engine Trace, or "
-                "--yield-cupti",
-                function, unending);
+            s->ops->message(s, SEVERITY_WARNING, "cupti.kept",
+                            "the program begins a profiler of its own (%s), which gets nothing: "
+                            "%s, which could not be ended now (%s). Use engine Trace, or "
+                            "--yield-cupti",
+                            function, unending, kept);
         return;
     }
     cupti_fatal_by_program(t, function);

@@ -10,15 +10,16 @@
  * Measured on an H100 (CUPTI 13.0): 0.4 to 3 ms; no buffer of ours is left in CUPTI, and the next
  * owner gets every record of its own, with times by CUPTI's own clock.
  *
- * PC sampling cannot be ended while threads launch (ADR 10). If a context is sampled, the session
- * keeps CUPTI, and CUPTI refuses the program's calls. */
+ * PC sampling can be ended only while no thread is inside the driver (ADR 10): yield.h waits for
+ * that, 2 s at most. If sampling does not end, the session keeps CUPTI, and CUPTI refuses the
+ * program's calls. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIFE_HANDOVER_H
 #define GPUFL_BACKEND_NVIDIA_LIFE_HANDOVER_H
 
 #include "backend/nvidia/trace.h"
 
 /* Gives CUPTI up; function: the program's call. Returns after all records were taken out of CUPTI,
- * within 3 s. [any thread of the program] */
+ * within 5 s. [any thread of the program] */
 void handover_begin(struct trace *t, const char *function);
 
 #endif

@@ -13,6 +13,7 @@
  * holds no lock. */
 #include "backend/nvidia/record/launches.h"
 
+#include "backend/nvidia/engine/driver_gate.h"
 #include "backend/nvidia/engine/range/kernels.h"
 #include "backend/nvidia/engine/time.h"
 #include "backend/nvidia/library/cuda.h"
@@ -400,12 +401,12 @@ static void leave_ranges(struct trace *t, uint32_t id, const struct cupti_callba
 }
 
 /* Does the work of enter_kernel and exit_kernel for the most frequent case: the launch of a kernel
- * in a session that has only engine Trace. False: it is another case. */
-static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
-                               const struct cupti_callback *c)
+ * in a session of the kind `only`, t->plain or t->gated. False: it is another case. */
+static inline bool count_kernel(struct trace *t, struct sink *s, uint32_t id,
+                                const struct cupti_callback *c, const _Atomic bool *only)
 {
     if (call_roles[id] != ROLE_KERNEL || id == ID_cuLaunchCooperativeKernelMultiDevice ||
-        !atomic_load_explicit(&t->plain, memory_order_relaxed) || engine_time_awaits(t))
+        !atomic_load_explicit(only, memory_order_relaxed) || engine_time_awaits(t))
         return false;
     if (c->site != CUPTI_SITE_ENTER)
         return call_result(c) == CUDA_OK;
@@ -417,9 +418,30 @@ static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
     return true;
 }
 
+static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
+                               const struct cupti_callback *c)
+{
+    return count_kernel(t, s, id, c, &t->plain);
+}
+
+/* In a session of the kind t->gated. Does what the functions of engine/yield.h do, too. */
+static bool launch_gated(struct trace *t, struct sink *s, uint32_t id,
+                         const struct cupti_callback *c)
+{
+    bool enters = c->site == CUPTI_SITE_ENTER;
+    if (enters)
+        driver_gate_enter();
+    bool counted = count_kernel(t, s, id, c, &t->gated);
+    if (enters != counted) /* launch_slow calls those functions for what is not counted here */
+        (void)driver_gate_leave();
+    return counted;
+}
+
 static __attribute__((noinline)) void launch_slow(struct trace *t, struct sink *s, uint32_t id,
                                                   const struct cupti_callback *c)
 {
+    if (atomic_load_explicit(&t->gated, memory_order_relaxed) && launch_gated(t, s, id, c))
+        return;
     if (cupti_fatal_answers(t, id))
         return;
     bool launch = call_launches(id);

@@ -213,6 +213,13 @@ static void pc_alternate_stop(struct trace *t, bool quiet)
     pthread_mutex_unlock(&me.lock);
 }
 
+/* No thread switches any more. */
+static bool pc_alternate_yield(struct trace *t)
+{
+    pc_alternate_stop(t, true);
+    return true;
+}
+
 static void conclude(struct sink *s)
 {
     setting_number(s, ENGINE, 0, "kernel_windows", (int64_t)me.windows);
@@ -257,6 +264,7 @@ const struct nv_engine_ops pc_alternate_engine = {
     .open = pc_alternate_open,
     .start = look_unsampled,
     .stop = pc_alternate_stop,
+    .yield = pc_alternate_yield,
     .context = pc_alternate_context,
     .enter = pc_alternate_enter,
     .left = pc_alternate_left,

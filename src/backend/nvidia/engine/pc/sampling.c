@@ -432,6 +432,16 @@ bool pc_sampling_resume(struct trace *t)
     return any || (!wanted && !nv_engine_failed(t, NV_PC_SAMPLING));
 }
 
+/* After a refused begin, kernel records cannot be switched off (ADR 10): the program would not get
+ * CUPTI as it is without gpufl. */
+static bool pc_yield(struct trace *t)
+{
+    if (pc_sampling_failed())
+        return false;
+    pc_sampling_stop(t, true);
+    return !begun_anywhere();
+}
+
 static void pc_wake(struct trace *t)
 {
     (void)t;
@@ -565,6 +575,7 @@ const struct nv_engine_ops pc_sampling_engine = {
     .window = pc_window,
     .suspend = pc_suspend,
     .wake = pc_wake,
+    .yield = pc_yield,
     .context = pc_context,
     .context_gone = pc_context_gone,
     .module_gone = pc_module_gone,
