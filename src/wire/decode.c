@@ -35,15 +35,20 @@ struct given_column {
     size_t count;   /* GIVEN_ARRAY: elements */
 };
 
-struct decoder {
+struct decode_room {
     struct cells columns[RECORD_MAX_COLUMNS];      /* by column index, for all record types */
     struct given_column given[RECORD_MAX_COLUMNS]; /* of the present line */
     struct buf text;                               /* unescaped strings of the present line */
-    struct peer *peer;                             /* NULL until its first line */
+};
+
+struct decoder {
+    struct decode_room *room; /* of the present line */
+    struct decode_room *own;  /* owned; NULL: the room is the caller's */
+    struct peer *peer;        /* owned; NULL until its first line */
     struct decode_stats stats;
 };
 
-int decoder_open(struct decoder **out)
+int decode_room_open(struct decode_room **out)
 {
     *out = mem_zalloc(sizeof **out);
     if (!*out)
@@ -52,13 +57,44 @@ int decoder_open(struct decoder **out)
     return 0;
 }
 
+void decode_room_close(struct decode_room *r)
+{
+    if (!r)
+        return;
+    for (int i = 0; i < RECORD_MAX_COLUMNS; i++)
+        mem_free(r->columns[i].at);
+    buf_fini(&r->text);
+    mem_free(r);
+}
+
+int decoder_open_in(struct decoder **out, struct decode_room *room)
+{
+    *out = mem_zalloc(sizeof **out);
+    if (!*out)
+        return GPUFL_E_NOMEM;
+    (*out)->room = room;
+    return 0;
+}
+
+int decoder_open(struct decoder **out)
+{
+    struct decode_room *own;
+    *out = NULL;
+    if (decode_room_open(&own))
+        return GPUFL_E_NOMEM;
+    if (decoder_open_in(out, own)) {
+        decode_room_close(own);
+        return GPUFL_E_NOMEM;
+    }
+    (*out)->own = own;
+    return 0;
+}
+
 void decoder_close(struct decoder *d)
 {
     if (!d)
         return;
-    for (int i = 0; i < RECORD_MAX_COLUMNS; i++)
-        mem_free(d->columns[i].at);
-    buf_fini(&d->text);
+    decode_room_close(d->own);
     peer_close(d->peer);
     mem_free(d);
 }
@@ -238,7 +274,7 @@ static int find_column(const struct record *r, struct span key, unsigned *next)
     return i;
 }
 
-/* Reads the members of a line into d->given and d->columns; sets *rows and *unknown. */
+/* Reads the members of a line into d->room->given and d->room->columns; sets *rows and *unknown. */
 static int parse_members(struct decoder *d, const struct record *r, struct scan *s, int64_t *rows,
                          uint64_t *unknown)
 {
@@ -246,7 +282,7 @@ static int parse_members(struct decoder *d, const struct record *r, struct scan 
     unsigned next = 0;
     *rows = -1;
     for (unsigned i = 0; i < r->column_count; i++)
-        d->given[i].how = GIVEN_NOT;
+        d->room->given[i].how = GIVEN_NOT;
     while (true) {
         struct span key;
         if (!scan_member(s, &first, &key, &more))
@@ -256,10 +292,10 @@ static int parse_members(struct decoder *d, const struct record *r, struct scan 
         int column = find_column(r, key, &next);
         bool sound = true;
         if (column >= 0) {
-            if (d->given[column].how != GIVEN_NOT)
+            if (d->room->given[column].how != GIVEN_NOT)
                 return GPUFL_E_CORRUPT;
-            int rc =
-                read_column(s, r->columns[column].coding, &d->columns[column], &d->given[column]);
+            int rc = read_column(s, r->columns[column].coding, &d->room->columns[column],
+                                 &d->room->given[column]);
             if (rc)
                 return rc;
         } else if (span_is(key, "rows")) {
@@ -286,13 +322,13 @@ static int parse_rows(struct decoder *d, enum record_type type, struct scan *s,
         return rc;
     out->rows = (size_t)rows;
     for (unsigned i = 0; i < out->record->column_count; i++) {
-        const struct given_column *g = &d->given[i];
+        const struct given_column *g = &d->room->given[i];
         if (g->how == GIVEN_ARRAY && g->count != out->rows)
             return GPUFL_E_CORRUPT;
-        if (g->how == GIVEN_SCALAR && fill_cells(&d->columns[i], g->scalar, out->rows))
+        if (g->how == GIVEN_SCALAR && fill_cells(&d->room->columns[i], g->scalar, out->rows))
             return GPUFL_E_NOMEM;
         if (g->how == GIVEN_SCALAR || g->how == GIVEN_ARRAY)
-            out->col[i] = d->columns[i].at;
+            out->col[i] = d->room->columns[i].at;
     }
     d->stats.unknown_columns += unknown;
     return 0;
@@ -310,15 +346,15 @@ static int decode_rows(struct decoder *d, enum record_type type, struct scan *s,
 
 /* ---- header and names ------------------------------------------------------------------ */
 
-/* Unescapes a string to the end of d->text, where room was reserved; *len gets its length. */
+/* Unescapes a string to the end of d->room->text, where room was reserved; *len gets its length. */
 static const char *unescape(struct decoder *d, struct span s, size_t *len)
 {
-    char *at = d->text.data + d->text.len;
+    char *at = d->room->text.data + d->room->text.len;
     struct json_value v = {.type = JSON_STRING, .raw = s.at, .raw_len = s.len};
-    size_t room = d->text.cap - d->text.len, n = json_text(v, at, room);
+    size_t room = d->room->text.cap - d->room->text.len, n = json_text(v, at, room);
     if (n >= room)
         n = room ? strlen(at) : 0;
-    d->text.len += n + 1;
+    d->room->text.len += n + 1;
     *len = n;
     return at;
 }
@@ -327,8 +363,8 @@ static const char *unescape(struct decoder *d, struct span s, size_t *len)
  * room for its NUL. */
 static int reserve_text(struct decoder *d, size_t line)
 {
-    buf_clear(&d->text);
-    return buf_reserve(&d->text, line + 64) ? GPUFL_E_NOMEM : 0;
+    buf_clear(&d->room->text);
+    return buf_reserve(&d->room->text, line + 64) ? GPUFL_E_NOMEM : 0;
 }
 
 static bool parse_header_field(struct decoder *d, struct scan *s, const struct header_field *f,
@@ -412,7 +448,7 @@ static int parse_names(struct decoder *d, struct scan *s, struct scan *texts, si
         if (!more)
             break;
         if (span_is(key, "id")) {
-            rc = read_array(s, CODING_INT, &d->columns[0], &ids);
+            rc = read_array(s, CODING_INT, &d->room->columns[0], &ids);
         } else if (span_is(key, "text")) {
             *texts = *s;
             rc = count_strings(s, &strings) ? 0 : GPUFL_E_CORRUPT;
@@ -425,7 +461,7 @@ static int parse_names(struct decoder *d, struct scan *s, struct scan *texts, si
     if (!scan_done(s) || ids != strings || ids == SIZE_MAX)
         return GPUFL_E_CORRUPT;
     for (size_t i = 0; i < ids; i++)
-        if (d->columns[0].at[i] <= 0 || d->columns[0].at[i] > UINT32_MAX)
+        if (d->room->columns[0].at[i] <= 0 || d->room->columns[0].at[i] > UINT32_MAX)
             return GPUFL_E_CORRUPT;
     *count = ids;
     return 0;
@@ -446,9 +482,9 @@ static int decode_names(struct decoder *d, struct scan *s, const struct wire_vis
         struct span text;
         scan_element(&texts, &first, &more); /* cannot fail: count_strings has read this array */
         scan_string(&texts, &text);
-        buf_clear(&d->text);
+        buf_clear(&d->room->text);
         const char *at = unescape(d, text, &len);
-        rc = v->name(v->arg, (uint32_t)d->columns[0].at[i], at, len);
+        rc = v->name(v->arg, (uint32_t)d->room->columns[0].at[i], at, len);
     }
     return rc;
 }

@@ -45,6 +45,17 @@ struct decoder;
 int decoder_open(struct decoder **out);
 void decoder_close(struct decoder *d);
 
+/* Memory for the columns and texts of the line that is decoded; up to some MiB. Decoders of one
+ * thread may share a room, so that each of many sessions does not keep one. A visitor must not feed
+ * a decoder of the same room. Close the room after its decoders. */
+struct decode_room;
+
+int decode_room_open(struct decode_room **out);
+void decode_room_close(struct decode_room *r);
+
+/* Opens a decoder that uses the caller's room. */
+int decoder_open_in(struct decoder **out, struct decode_room *room);
+
 /* Decodes one line, given without its LF. 0 (also for a damaged line), the visitor's result, or
  * GPUFL_E_NOMEM. */
 int decoder_feed(struct decoder *d, const char *line, size_t len, const struct wire_visitor *v);
