@@ -43,8 +43,8 @@ struct level {
 
 struct tiles {
     struct level levels[TILE_LEVELS];
-    struct tile_span spans[TILE_LEVELS][ROWS_AT_ONCE];
-    size_t span_count[TILE_LEVELS];
+    struct tile_span *spans[TILE_LEVELS]; /* owned: ROWS_AT_ONCE at most */
+    size_t span_count[TILE_LEVELS], span_cap[TILE_LEVELS];
     uint32_t *names; /* owned: configuration id to name id; 0: unknown */
     size_t name_count, name_cap;
     uint64_t left_out;
@@ -56,14 +56,24 @@ int tiles_open(struct tiles **out)
     return *out ? 0 : GPUFL_E_NOMEM;
 }
 
+/* Frees the memory of sums and spans, which are empty. */
+static void rest(struct tiles *t)
+{
+    for (int i = 0; i < TILE_LEVELS; i++) {
+        mem_free(t->levels[i].items);
+        mem_free(t->levels[i].index);
+        mem_free(t->spans[i]);
+        t->levels[i] = (struct level){0};
+        t->spans[i] = NULL;
+        t->span_count[i] = t->span_cap[i] = 0;
+    }
+}
+
 void tiles_close(struct tiles *t)
 {
     if (!t)
         return;
-    for (int i = 0; i < TILE_LEVELS; i++) {
-        mem_free(t->levels[i].items);
-        mem_free(t->levels[i].index);
-    }
+    rest(t);
     mem_free(t->names);
     mem_free(t);
 }
@@ -252,6 +262,8 @@ int tiles_flush(struct tiles *t, const struct tiles_sink *sink)
         rc = hand_out_spans(t, i, sink);
         rc = rc ? rc : hand_out(t, i, sink);
     }
+    if (rc == 0)
+        rest(t);
     return rc;
 }
 
@@ -359,8 +371,12 @@ static inline int add_short(struct tiles *t, int level, const struct tile_span *
 static int add_span(struct tiles *t, int level, const struct tile_span *row,
                     const struct tiles_sink *sink)
 {
+    size_t n = t->span_count[level] + 1;
+    int rc = mem_grow(&t->spans[level], &t->span_cap[level], n, sizeof *row, ROWS_AT_ONCE);
+    if (rc)
+        return rc;
     t->spans[level][t->span_count[level]++] = *row;
-    return t->span_count[level] == ROWS_AT_ONCE ? hand_out_spans(t, level, sink) : 0;
+    return n == ROWS_AT_ONCE ? hand_out_spans(t, level, sink) : 0;
 }
 
 static int take_events(struct tiles *t, const struct source *s, const struct wire_batch *b,

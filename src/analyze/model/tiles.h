@@ -34,7 +34,8 @@ void tiles_close(struct tiles *t);
  * after GPUFL_E_NOMEM drop what was added since the last flush. */
 int tiles_batch(struct tiles *t, const struct wire_batch *b, const struct tiles_sink *sink);
 
-/* Gives all that is left to the sink. */
+/* Gives all that is left to the sink, and frees the memory for it: a session that waits for its
+ * next rows keeps only its configurations' names. */
 int tiles_flush(struct tiles *t, const struct tiles_sink *sink);
 
 /* Drops what has not gone to the sink; configurations stay. [tests] */

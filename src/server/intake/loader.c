@@ -359,8 +359,12 @@ int loader_start(struct loader *l, struct journal *j, struct err *e)
         pthread_mutex_lock(&t->lock); /* windows from before the start will not be sealed */
         rc = loader_queue_abandon_all(&t->queue, l->config.sessions);
         pthread_mutex_unlock(&t->lock);
+        t->tools.sessions = l->config.sessions;
+        t->tools.journal = j;
         if (rc == 0)
-            rc = journal_reader_open(&t->reader, j);
+            rc = journal_reader_open(&t->tools.reader, j);
+        if (rc == 0)
+            rc = decode_room_open(&t->tools.room);
         if (rc == 0)
             rc = thread_start(&t->thread, name, 0, loader_main, t);
     }
@@ -389,7 +393,8 @@ void loader_close(struct loader *l)
         struct item item;
         while (loader_queue_pop(&t->queue, 0, &item))
             sessions_put(l->config.sessions, item.s);
-        journal_reader_close(t->reader);
+        journal_reader_close(t->tools.reader);
+        decode_room_close(t->tools.room);
         pthread_cond_destroy(&t->some);
         pthread_cond_destroy(&t->drained);
         pthread_mutex_destroy(&t->lock);
@@ -443,7 +448,7 @@ void loader_stats(struct loader *l, struct loader_stats *out)
     out->frames = atomic_load_explicit(&l->frames, memory_order_relaxed);
     for (unsigned i = 0; i < l->thread_count; i++) {
         struct loader_thread *t = &l->threads[i];
-        const struct row_writer_totals *n = &t->totals;
+        const struct row_writer_totals *n = &t->tools.totals;
         out->rows += atomic_load_explicit(&n->rows, memory_order_relaxed);
         out->kernels += atomic_load_explicit(&n->kernels, memory_order_relaxed);
         out->commits += atomic_load_explicit(&n->commits, memory_order_relaxed);

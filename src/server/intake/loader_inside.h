@@ -33,17 +33,16 @@ struct loader_thread {
     uint64_t drain_asked, drain_done;
     bool drain_waits; /* a drain cannot be answered yet; only the thread uses it */
     /* Only the thread uses these, except the counters. */
-    struct journal_reader *reader;
-    struct row_writer *list; /* owned */
-    int64_t looked;          /* CLOCK_MONOTONIC ns of the last check of all sessions */
-    bool waiting;            /* more frames are in the queue */
-    unsigned open_most;      /* sessions with columns; less after memory was short */
-    bool shedding;           /* sessions are being closed because memory was short */
-    unsigned due;            /* ended sessions that wait to be committed together */
-    int64_t due_since;       /* CLOCK_MONOTONIC ns: since when the first one waits */
-    unsigned retried;        /* sessions, in this check of all */
+    struct row_writer_tools tools; /* its reader and room are owned */
+    struct row_writer *list;       /* owned */
+    int64_t looked;                /* CLOCK_MONOTONIC ns of the last check of all sessions */
+    bool waiting;                  /* more frames are in the queue */
+    unsigned open_most;            /* sessions with columns; less after memory was short */
+    bool shedding;                 /* sessions are being closed because memory was short */
+    unsigned due;                  /* ended sessions that wait to be committed together */
+    int64_t due_since;             /* CLOCK_MONOTONIC ns: since when the first one waits */
+    unsigned retried;              /* sessions, in this check of all */
     struct loader_held held;
-    struct row_writer_totals totals;
     _Atomic uint64_t retries, set_aside; /* relaxed */
     _Atomic unsigned open;               /* relaxed */
 };

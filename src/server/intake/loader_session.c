@@ -32,8 +32,7 @@ struct row_writer *loader_session(struct loader_thread *t, struct intake_session
     struct row_writer *g = mem_alloc(sizeof *g);
     if (!g)
         return NULL;
-    row_writer_init(g, sessions_get(l->config.sessions, s->workspace, s->session),
-                    l->config.sessions, l->journal, t->reader, &t->totals);
+    row_writer_init(g, sessions_get(l->config.sessions, s->workspace, s->session), &t->tools);
     g->next = t->list;
     g->used = clock_mono();
     t->list = g;
@@ -145,7 +144,7 @@ static int copy_aside(struct row_writer *g, struct session_frames *k, const stru
     char *payload;
     int rc = 0;
     for (size_t i = 0; !rc && i < list->count; i++) {
-        rc = journal_read(g->reader, list->items[i].place, &f, &payload, e);
+        rc = journal_read(g->tools->reader, list->items[i].place, &f, &payload, e);
         rc = rc == GPUFL_E_CORRUPT ? 0 : rc ? rc : session_frames_append(k, &f, payload, e);
     }
     return rc;

@@ -37,7 +37,9 @@ void newest_samples_init(struct newest_samples *l)
 void newest_samples_fini(struct newest_samples *l)
 {
     mem_free(l->members);
+    mem_free(l->gpus);
     l->members = NULL;
+    l->gpus = NULL;
 }
 
 /* ---- collecting ------------------------------------------------------------------------------ */
@@ -62,13 +64,22 @@ static void take_row(int64_t *cells, int32_t *at, const struct wire_batch *b, si
     }
 }
 
-/* The place of a GPU's newest row; NULL: no room. */
-static struct newest_gpu *gpu_of(struct newest_samples *l, int64_t id)
+static struct newest_gpu *find_gpu(const struct newest_samples *l, int64_t id)
 {
-    for (unsigned i = 0; i < REGISTRY_GPUS; i++)
-        if (l->gpus[i].id == id || l->gpus[i].id == 0)
+    for (size_t i = 0; i < l->gpu_count; i++)
+        if (l->gpus[i].id == id)
             return &l->gpus[i];
     return NULL;
+}
+
+/* The place of a GPU's newest row; its id is 0 if it has none yet. NULL: no room. */
+static struct newest_gpu *gpu_of(struct newest_samples *l, int64_t id)
+{
+    struct newest_gpu *found = find_gpu(l, id);
+    if (found || mem_grow(&l->gpus, &l->gpu_cap, l->gpu_count + 1, sizeof *l->gpus, REGISTRY_GPUS))
+        return found;
+    l->gpus[l->gpu_count] = (struct newest_gpu){0};
+    return &l->gpus[l->gpu_count++];
 }
 
 static void take_gpus(struct newest_samples *l, const struct wire_batch *b)
@@ -306,14 +317,6 @@ static void put_monitor(struct buf *out, const struct newest_samples *l)
     buf_char(out, '}');
 }
 
-static const struct newest_gpu *samples_of(const struct newest_samples *l, int64_t id)
-{
-    for (unsigned i = 0; i < REGISTRY_GPUS && l->gpus[i].id; i++)
-        if (l->gpus[i].id == id)
-            return &l->gpus[i];
-    return NULL;
-}
-
 /* A session's samples on their way to the fleet. */
 struct reporting {
     const struct newest_samples *latest;
@@ -323,13 +326,13 @@ struct reporting {
     int64_t now, first, seen; /* ns since the Unix epoch */
 };
 
-static void report_gpu(const struct reporting *t, unsigned at)
+static void report_gpu(const struct reporting *t, size_t at)
 {
     const struct registry *r = t->registry;
     const struct registry_gpu *known = &r->gpus[at];
     if (!*known->uuid) /* the fleet knows GPUs by it */
         return;
-    const struct newest_gpu *s = samples_of(t->latest, known->id);
+    const struct newest_gpu *s = find_gpu(t->latest, known->id);
     int64_t time = s ? registry_epoch(r, s->cells[COL_device_metric_time]) : 0;
     int64_t total = s ? s->cells[COL_device_metric_memory_total] : CELL_NULL;
     struct meta_gpu g = {.uuid = known->uuid,
@@ -391,7 +394,7 @@ void newest_samples_report(struct newest_samples *l, const struct registry *r, s
     fleet_host(f, workspace, &h);
     buf_fini(&state);
     const struct reporting t = {l, r, f, workspace, session, now, first, seen};
-    for (unsigned i = 0; i < r->gpu_count; i++)
+    for (size_t i = 0; i < r->gpu_count; i++)
         report_gpu(&t, i);
     l->changed = false;
 }

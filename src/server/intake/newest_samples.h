@@ -27,7 +27,7 @@ struct newest_member {
 };
 
 struct newest_gpu {
-    int64_t id; /* in the log; 0: the slot is free */
+    int64_t id; /* in the log */
     int64_t cells[COL_device_metric_COUNT];
     int32_t at[COL_device_metric_COUNT]; /* s: time of each cell's row */
 };
@@ -39,7 +39,8 @@ struct newest_samples {
     int64_t host[COL_host_metric_COUNT];
     /* Like newest_gpu.at. */
     int32_t host_at[COL_host_metric_COUNT];
-    struct newest_gpu gpus[REGISTRY_GPUS];
+    struct newest_gpu *gpus; /* owned: REGISTRY_GPUS at most; NULL: no samples of GPUs */
+    size_t gpu_count, gpu_cap;
     struct newest_member *members; /* owned; NULL: not a monitor's session */
     size_t member_count, member_cap;
     bool monitor_known; /* monitor has a row */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { GPU_NAMES = 4 /* texts in the row of a GPU */ };
+
 static int64_t now(void)
 {
     struct timespec t;
@@ -33,14 +35,11 @@ void registry_fini(struct registry *r)
 {
     registry_forget(r);
     mem_free(r->kept);
+    mem_free(r->gpus);
     r->kept = NULL;
-    r->kept_count = r->unnamed = 0;
-}
-
-int registry_keep(struct registry *r)
-{
-    r->kept = r->kept ? r->kept : mem_array(REGISTRY_KEPT, sizeof *r->kept);
-    return r->kept ? 0 : GPUFL_E_NOMEM;
+    r->gpus = NULL;
+    r->kept_count = r->kept_cap = r->unnamed = 0;
+    r->gpu_count = r->gpu_cap = 0;
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -86,7 +85,7 @@ void registry_header(struct registry *r, const struct wire_header *h)
 
 static struct registry_name *kept_name(const struct registry *r, uint32_t id)
 {
-    for (unsigned i = 0; i < r->kept_count; i++)
+    for (size_t i = 0; i < r->kept_count; i++)
         if (r->kept[i].id == id)
             return &r->kept[i];
     return NULL;
@@ -105,8 +104,6 @@ int registry_name(struct registry *r, uint32_t id, const char *text, size_t len)
     if (len >= REGISTRY_TEXT)
         return 0;
     if (!r->names && !(r->names = mem_array((size_t)2 * REGISTRY_NAMES, sizeof *r->names)))
-        return GPUFL_E_NOMEM;
-    if (registry_keep(r))
         return GPUFL_E_NOMEM;
     struct registry_name *kept = r->unnamed ? kept_name(r, id) : NULL;
     if (kept)
@@ -128,7 +125,8 @@ static const char *known_text(const struct registry *r, uint32_t id)
                                             : "";
 }
 
-/* The name in a GPU's row: kept from here on, also where no name record has come yet. */
+/* The name in a GPU's row: kept from here on, also where no name record has come yet.
+ * make_room has made room for it, except beyond REGISTRY_KEPT. */
 static const char *name_of(struct registry *r, const struct wire_batch *b, unsigned column,
                            size_t i)
 {
@@ -137,7 +135,7 @@ static const char *name_of(struct registry *r, const struct wire_batch *b, unsig
         return "";
     const char *text = known_text(r, (uint32_t)id);
     struct registry_name *kept = kept_name(r, (uint32_t)id);
-    if (!kept && (!r->kept || r->kept_count == REGISTRY_KEPT))
+    if (!kept && r->kept_count == r->kept_cap)
         return text;
     if (!kept) {
         kept = &r->kept[r->kept_count++];
@@ -189,10 +187,10 @@ static bool set_gpu(struct registry *r, struct registry_gpu *g, const struct wir
 /* The GPU of a row, which may have no UUID, or have it in a later row; NULL: there are too many. */
 static struct registry_gpu *gpu_of(struct registry *r, int64_t id, const char *uuid)
 {
-    for (unsigned k = 0; id > 0 && k < r->gpu_count; k++)
+    for (size_t k = 0; id > 0 && k < r->gpu_count; k++)
         if (r->gpus[k].id == id || (*uuid && strcmp(r->gpus[k].uuid, uuid) == 0))
             return &r->gpus[k];
-    if (id <= 0 || r->gpu_count == REGISTRY_GPUS)
+    if (id <= 0 || r->gpu_count == r->gpu_cap)
         return NULL;
     struct registry_gpu *g = &r->gpus[r->gpu_count++];
     *g = (struct registry_gpu){.id = id, .index = CELL_NULL, .memory = CELL_NULL};
@@ -200,14 +198,26 @@ static struct registry_gpu *gpu_of(struct registry *r, int64_t id, const char *u
     return g;
 }
 
-static void take_devices(struct registry *r, const struct wire_batch *b)
+/* Makes room for n more GPUs and their names, as far as there may be so many. */
+static int make_room(struct registry *r, size_t n)
 {
-    for (size_t i = 0; i < b->rows; i++) {
+    size_t gpus = r->gpu_count + n, names = r->kept_count + n * GPU_NAMES;
+    gpus = gpus < REGISTRY_GPUS ? gpus : REGISTRY_GPUS;
+    names = names < REGISTRY_KEPT ? names : REGISTRY_KEPT;
+    int rc = mem_grow(&r->gpus, &r->gpu_cap, gpus, sizeof *r->gpus, REGISTRY_GPUS);
+    return rc ? rc : mem_grow(&r->kept, &r->kept_cap, names, sizeof *r->kept, REGISTRY_KEPT);
+}
+
+static int take_devices(struct registry *r, const struct wire_batch *b)
+{
+    int rc = make_room(r, b->rows < REGISTRY_GPUS ? b->rows : REGISTRY_GPUS);
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         int64_t id = b->col[COL_device_id] ? b->col[COL_device_id][i] : 0;
         struct registry_gpu *g = gpu_of(r, id, name_of(r, b, COL_device_uuid, i));
         if (g && set_gpu(r, g, b, i))
             r->changed = true;
     }
+    return rc;
 }
 
 /* The configuration of the server that the session took options from. Its name and the row are
@@ -223,10 +233,9 @@ static void take_settings(struct registry *r, const struct wire_batch *b)
     }
 }
 
-void registry_batch(struct registry *r, const struct wire_batch *b)
+int registry_batch(struct registry *r, const struct wire_batch *b)
 {
-    if (b->type == RECORD_device)
-        take_devices(r, b);
+    int rc = b->type == RECORD_device ? take_devices(r, b) : 0;
     if (b->type == RECORD_setting)
         take_settings(r, b);
     if (b->type == RECORD_end && b->rows) {
@@ -236,6 +245,7 @@ void registry_batch(struct registry *r, const struct wire_batch *b)
     bool timed = b->record->columns[0].coding == CODING_TIME && b->rows && b->col[0];
     if (timed && b->col[0][0] != CELL_NULL && b->col[0][0] < r->first)
         r->first = b->col[0][0];
+    return rc;
 }
 
 /* ---- what is written ------------------------------------------------------------------------- */
@@ -301,7 +311,7 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
                              .started = registry_started(r),
                              .received = now(),
                              .created = now()};
-    for (unsigned i = 0; i < r->gpu_count; i++)
+    for (size_t i = 0; i < r->gpu_count; i++)
         gpus[i] = (struct meta_session_gpu){r->gpus[i].uuid, r->gpus[i].name, r->gpus[i].vendor};
     const struct meta_session_gpus all = {gpus, r->gpu_count};
     int rc = meta_session_put(m, workspace, &s, &all, NULL, e);

@@ -49,11 +49,11 @@ struct registry {
     bool labelled, passed, configured; /* the labels run, pass and config have been written */
     /* Owned: the first and last names, by id; NULL: none yet. */
     struct registry_name *names;
-    /* Owned: REGISTRY_KEPT items; text "": its name record has not come yet. */
+    /* Owned: REGISTRY_KEPT items at most; text "": its name record has not come yet. */
     struct registry_name *kept;
-    unsigned kept_count, unnamed; /* unnamed: items of `kept` without a text */
-    struct registry_gpu gpus[REGISTRY_GPUS];
-    unsigned gpu_count;
+    size_t kept_count, kept_cap, unnamed; /* unnamed: items of `kept` without a text */
+    struct registry_gpu *gpus;            /* owned: REGISTRY_GPUS at most */
+    size_t gpu_count, gpu_cap;
     bool ended; /* an `end` row was seen */
     int64_t end;
     uint64_t records, kernels; /* of all commits */
@@ -64,17 +64,15 @@ struct registry {
 void registry_init(struct registry *r);
 void registry_fini(struct registry *r);
 
-/* Makes room for the names of GPUs: 0 or GPUFL_E_NOMEM. If rows have come and some names are
- * missing, give the names and then the rows again. */
-int registry_keep(struct registry *r);
-/* Forgets names, except those of GPUs. */
+/* Forgets names, except those of GPUs. If rows have come and some names are missing (`unnamed`),
+ * give the names and then the rows again. */
 void registry_forget(struct registry *r);
 
 void registry_header(struct registry *r, const struct wire_header *h);
 /* Takes a name. Names of GPUs come at the begin of a log, or right before their rows, so a commit's
  * first names and its last ones are kept. 0 or GPUFL_E_NOMEM. */
 int registry_name(struct registry *r, uint32_t id, const char *text, size_t len);
-void registry_batch(struct registry *r, const struct wire_batch *b);
+int registry_batch(struct registry *r, const struct wire_batch *b); /* 0 or GPUFL_E_NOMEM */
 
 /* Converts a time of the session's rows to ns since the Unix epoch; 0: unknown. */
 int64_t registry_epoch(const struct registry *r, int64_t time);

@@ -38,16 +38,13 @@ void row_writer_release(struct row_writer *l, struct frame_list *list)
     list->count = 0;
 }
 
-void row_writer_init(struct row_writer *l, struct intake_session *s, struct sessions *sessions,
-                     struct journal *journal, struct journal_reader *reader,
-                     struct row_writer_totals *totals)
+void row_writer_init(struct row_writer *l, struct intake_session *s, struct row_writer_tools *tools)
 {
     memset(l, 0, sizeof *l);
     l->s = s;
-    l->sessions = sessions;
-    l->journal = journal;
-    l->reader = reader;
-    l->totals = totals;
+    l->sessions = tools->sessions;
+    l->journal = tools->journal;
+    l->tools = tools;
     registry_init(&l->registry);
     newest_samples_init(&l->samples);
 }
@@ -147,9 +144,10 @@ static int take_batch(void *arg, const struct wire_batch *b)
     int rc = ops_of(l)->append(l->s->columns, b, l->err);
     if (rc == 0)
         rc = tiles_batch(l->tiles, b, &sink);
+    if (rc == 0)
+        rc = registry_batch(&l->registry, b);
     if (rc)
         return rc;
-    registry_batch(&l->registry, b);
     newest_samples_batch(&l->samples, b);
     l->rows += b->record->kind == RECORD_KIND_EVENT ? b->rows : 0;
     l->kernels += b->type == RECORD_kernel ? b->rows : 0;
@@ -233,10 +231,10 @@ static int load_payload(struct row_writer *l, const struct queued_frame *f, stru
     struct journal_frame frame;
     char *payload;
     const struct wire_visitor v = visitor_of(l);
-    int rc = journal_read(l->reader, f->place, &frame, &payload, e);
+    int rc = journal_read(l->tools->reader, f->place, &frame, &payload, e);
     if (rc == GPUFL_E_CORRUPT || (rc == GPUFL_E_IO && e->vendor == 0)) {
         log_error("%s: its rows are lost", e->text);
-        atomic_fetch_add_explicit(&l->totals->lost_frames, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&l->tools->totals.lost_frames, 1, memory_order_relaxed);
         l->counts.rejected += f->lines;
         return 0;
     }
@@ -290,7 +288,7 @@ static int load_window(struct row_writer *l, const struct queued_frame *f, struc
     for (size_t i = 0; w && !rc && i < w->pieces.count; i++)
         rc = load_payload(l, &w->pieces.items[i], e);
     if (rc == 0)
-        rc = journal_read(l->reader, f->place, &seal, &payload, e);
+        rc = journal_read(l->tools->reader, f->place, &seal, &payload, e);
     if (rc)
         return rc;
     l->counts.rejected += seal.damaged;
@@ -306,7 +304,7 @@ static int load_end(struct row_writer *l, const struct queued_frame *f, struct e
     struct journal_frame frame;
     char *payload;
     l->channel = "device";
-    int rc = journal_read(l->reader, f->place, &frame, &payload, e);
+    int rc = journal_read(l->tools->reader, f->place, &frame, &payload, e);
     rc = rc || l->finished ? rc : decoder_finish(l->decoder, &v);
     if (rc)
         return rc;
@@ -368,7 +366,7 @@ static int take_loaded(struct row_writer *l, const struct queued_frame *f, struc
     struct journal_frame frame;
     char *payload;
     if (f->kind == JOURNAL_END) {
-        int rc = journal_read(l->reader, f->place, &frame, &payload, e);
+        int rc = journal_read(l->tools->reader, f->place, &frame, &payload, e);
         l->silent = !rc && frame.offset != 0;
         return rc ? rc : note_end(l, f);
     }
@@ -454,7 +452,7 @@ static int put_counts(struct row_writer *l, struct err *e)
         n += (size_t)snprintf(line + n, sizeof line - n, "%c\"%s\":%" PRIu64, i ? ',' : '{',
                               counts[i].key, counts[i].n);
     n += (size_t)snprintf(line + n, sizeof line - n, "}");
-    atomic_fetch_add_explicit(&l->totals->damaged, now->damaged - was->damaged,
+    atomic_fetch_add_explicit(&l->tools->totals.damaged, now->damaged - was->damaged,
                               memory_order_relaxed);
     return ops_of(l)->unknown(l->s->columns, LOADER_COUNTS, line, n, e);
 }
@@ -546,9 +544,9 @@ int row_writer_conclude(struct row_writer *l, int rc, struct err *e)
     l->registry.kernels += l->kernels;
     release_taken(l);
     drop_windows(l, true, 0);
-    atomic_fetch_add_explicit(&l->totals->rows, l->rows, memory_order_relaxed);
-    atomic_fetch_add_explicit(&l->totals->kernels, l->kernels, memory_order_relaxed);
-    atomic_fetch_add_explicit(&l->totals->commits, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->tools->totals.rows, l->rows, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->tools->totals.kernels, l->kernels, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->tools->totals.commits, 1, memory_order_relaxed);
     return 0;
 }
 

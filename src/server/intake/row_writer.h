@@ -49,12 +49,20 @@ struct row_writer_totals { /* of one thread; others read them: relaxed */
     _Atomic uint64_t rows, kernels, commits, damaged, lost_frames;
 };
 
+/* What the row writers of a thread share. */
+struct row_writer_tools {
+    struct sessions *sessions;
+    struct journal *journal;
+    struct journal_reader *reader;
+    struct decode_room *room;
+    struct row_writer_totals totals;
+};
+
 struct row_writer {
     struct intake_session *s; /* reference */
     struct sessions *sessions;
     struct journal *journal;
-    struct journal_reader *reader;    /* the thread's */
-    struct row_writer_totals *totals; /* the thread's */
+    struct row_writer_tools *tools; /* the thread's */
     bool open, begun;
     struct decoder *decoder;
     struct decode_stats counted; /* the decoder's counts when they were last written */
@@ -91,9 +99,8 @@ struct row_writer {
 };
 
 /* Initializes; opens nothing. */
-void row_writer_init(struct row_writer *l, struct intake_session *s, struct sessions *sessions,
-                     struct journal *journal, struct journal_reader *reader,
-                     struct row_writer_totals *totals);
+void row_writer_init(struct row_writer *l, struct intake_session *s,
+                     struct row_writer_tools *tools);
 void row_writer_fini(struct row_writer *l);
 
 /* Gives a frame. 0: the frame is in the transaction, or was loaded before. Otherwise the

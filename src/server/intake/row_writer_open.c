@@ -58,8 +58,7 @@ static int recall_name(void *arg, uint32_t id, const char *text, size_t len)
 static int take_row(void *arg, const struct wire_batch *b)
 {
     struct row_writer *l = arg;
-    registry_batch(&l->registry, b);
-    return 0;
+    return registry_batch(&l->registry, b);
 }
 
 static int count_rows(void *arg, const struct store_chunk *c)
@@ -132,10 +131,7 @@ static int recall_gpus(struct row_writer *l, const struct wire_visitor *rows, st
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     struct store_session *ss = l->s->columns;
-    int rc = registry_keep(&l->registry);
-    if (rc)
-        return err_set(e, rc, "%s", err_text(rc));
-    rc = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
+    int rc = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
     if (!rc && c->meta && l->registry.unnamed)
         rc = c->ops->scan_names(ss, rows, e);
     if (!rc && c->meta)
@@ -210,7 +206,7 @@ int row_writer_open(struct row_writer *l, struct err *e)
     const struct store_position *p = row_writer_position(l, name);
     l->watermark = p ? (uint64_t)p->offset : 0;
     l->err = e;
-    if (!rc && (decoder_open(&l->decoder) || tiles_open(&l->tiles)))
+    if (!rc && (decoder_open_in(&l->decoder, l->tools->room) || tiles_open(&l->tiles)))
         rc = err_nomem(e);
     if (rc == 0)
         rc = open_kept(l, p != NULL, e);
