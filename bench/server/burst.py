@@ -14,8 +14,8 @@ the exit status is 1 if an acknowledged session is not loaded, is loaded with ot
 if not all of the first workspace is loaded --loaded-within seconds after sending began; if the other workspace is not
 loaded --others-within seconds after its own sending began, or, without that option, if more than half of the
 sessions of the first one that wait then are loaded before, as a server does that loads in the order of arrival (not with --backlog, with
-which the other senders wait as well); if /healthz fails, or its P99 is above --healthz-within; or if a reader got an
-answer that is not 200.
+which the other senders wait as well); if /healthz fails, or its P99 is above --healthz-within; if the
+server had more memory than --memory-within; or if a reader got an answer that is not 200.
 
 With --clickhouse the rows are in a clickhouse-server of the benchmark's own.
 
@@ -71,6 +71,7 @@ def options():
     parser.add_argument("--loaded-within", type=float, metavar="S", help="with --check: the first workspace, since sending began")
     parser.add_argument("--others-within", type=float, metavar="S", help="with --check: the other workspace, since its sending began")
     parser.add_argument("--healthz-within", type=float, metavar="S", help="with --check: P99 of /healthz")
+    parser.add_argument("--memory-within", type=float, metavar="MIB", help="with --check: resident memory of the server, at most")
     parser.add_argument("--busy", type=int, default=os.cpu_count(), help="loops that keep processors busy")
     parser.add_argument("--patience", type=float, default=120, metavar="S", help="until all is loaded")
     parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
@@ -369,6 +370,8 @@ def wrong(o, r):
         (r["healthz_failed"], f"/healthz failed {r['healthz_failed']} times"),
         (o.healthz_within is not None and p99 > o.healthz_within, f"the P99 of /healthz is {p99} s, not {o.healthz_within}"),
         (o.loaded_within is not None and r["loaded_s"] > o.loaded_within, f"all was loaded after {r['loaded_s']} s, not {o.loaded_within}"),
+        (o.memory_within is not None and r["peak_rss_mib"] > o.memory_within,
+         f"the server had {r['peak_rss_mib']} MiB of memory, not {o.memory_within}"),
         (order, order),
     ) if bad]
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -450,15 +451,55 @@ TEST(test_no_backlog_is_loaded)
     fixture_down(&fix);
 }
 
+/* Sends rows of n sessions, from number `from` on, that stay open. */
+static void begin_live(int from, int n)
+{
+    for (int i = from; i < from + n; i++) {
+        char session[32];
+        int64_t offset = 0;
+        snprintf(session, sizeof session, "live-%d", i);
+        fixture_send_rows(session, 0, 35, &offset);
+    }
+    fixture_drain(&fix);
+}
+
+/* A live session that waits for its next rows keeps what it needs to go on, and no room for lines,
+ * sums or GPUs: a job of 1000 ranks is 1000 of them. */
+TEST(test_live_sessions_are_small)
+{
+    enum { FIRST = 16, MORE = 64, EACH_MOST = 80 << 10 };
+    struct loader_stats stats;
+    if (SANITIZED)
+        skip(); /* mallinfo2 knows the C library's allocator only */
+    fixture_up(&fix, tmpdir);
+    begin_live(0, FIRST);
+    size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    assert_true(before > 0);
+    begin_live(FIRST, MORE);
+    size_t after = mallinfo2().uordblks + mallinfo2().hblkhd;
+    loader_stats(fix.intake.loader, &stats);
+    assert_int_equal(stats.open, FIRST + MORE);
+    assert_in_range((after > before ? after - before : 0) / MORE, 0, EACH_MOST);
+    fixture_check_kernels("live-79", 350);
+    fixture_down(&fix);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "complete") == 0)
         complete_main(argv[2], argv[3]);
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        T(test_killed),          T(test_pyramid),           T(test_registered),
-        T(test_gpus_one_by_one), T(test_gpus_without_uuid), T(test_ends),
-        T(test_ends_over_kills), T(test_ends_when_stopped), T(test_no_backlog_is_loaded),
+        T(test_killed),
+        T(test_pyramid),
+        T(test_registered),
+        T(test_gpus_one_by_one),
+        T(test_gpus_without_uuid),
+        T(test_ends),
+        T(test_ends_over_kills),
+        T(test_ends_when_stopped),
+        T(test_no_backlog_is_loaded),
+        T(test_live_sessions_are_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
