@@ -21,8 +21,7 @@ static int64_t admit(void *arg, const char *workspace, const struct inbound *in,
     struct server *s = arg;
     const struct quota_body q = quota_of(workspace, in);
     int64_t wait = 0;
-    if (atomic_load_explicit(&s->ready, memory_order_acquire)) /* the parts are filled */
-        quota_refresh(&s->parts);
+    quota_refresh(&s->quotas, s->meta);
     return quota_admit(&s->quotas, &q, &wait, e) ? (wait > 0 ? wait : 1) : 0;
 }
 
@@ -32,6 +31,7 @@ static void count(void *arg, const char *workspace, const struct inbound *in, in
     struct server *s = arg;
     const struct quota_body q = quota_of(workspace, in);
     quota_count(&s->quotas, &q, bytes);
+    quota_keep(&s->quotas, s->meta);
 }
 
 int from_kafka_open(struct server *s, struct err *e)

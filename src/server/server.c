@@ -264,7 +264,10 @@ static int open_meta(struct server *s, struct err *e)
     if (rc)
         return err_set(e, rc, "--data is too long");
     const struct meta_config c = {.path = path, .url = s->options.meta, .migrate = true};
-    return meta_open(&s->meta, &c, e);
+    rc = meta_open(&s->meta, &c, e);
+    if (rc == 0)
+        quota_refresh(&s->quotas, s->meta); /* what was sent today counts from the first body on */
+    return rc;
 }
 
 int server_open_columns(const struct options *o, const struct store_turns *turns,

@@ -410,6 +410,25 @@ class Quota(unittest.TestCase):
             self.assert_over(self.send(server, key, "node-a"), f"key has sent its {most} bytes")
             self.assertEqual(self.send(server, other, "node-a").status, 200)  # the limit belongs to the key
 
+    def test_after_a_restart(self):
+        """What was acknowledged counts after a kill and after an orderly stop; the next bodies add to it."""
+        with Server(PROGRAM, "--workspace-quota", "sessions=1,hosts=1,bytes=1G", "--key-quota", "bytes=1G") as server:
+            server.set_up()
+            key, bodies = server.make_key(), 0
+            new = "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
+            for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+                self.assertEqual(self.send(server, key, "node-a").status, 200)
+                before, bodies = self.used(server, key), bodies + 1
+                size = before["key", "bytes"][0]
+                self.assertEqual(size % bodies, 0)
+                server.stop(number)
+                server.start()
+                self.assertEqual(self.used(server, key), before)
+                self.assertEqual(before["workspace", "sessions"], (1, 1))
+                self.assertEqual(before["workspace", "bytes"][0], size)
+                self.assert_over(self.send(server, key, "node-a", new), "its 1 sessions of this day")
+                self.assert_over(self.send(server, key, "node-b"), "its 1 hosts of this day")
+
     def test_hosts(self):
         """A session's host is that of its header, whatever the sender names; a body of one host too many leaves nothing."""
         other = "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"

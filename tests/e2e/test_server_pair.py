@@ -72,9 +72,9 @@ class Pair(unittest.TestCase):
         self.assertIs(at_two("/insights").json()["final"], True)
 
     def test_quotas_of_both(self):
-        """A limit that is set at one server holds at the other within a minute; each server counts what it received itself."""
+        """A limit that is set at one server holds at the other within a minute, and so does what one of them counted."""
         place = self.one.as_user("GET", "/api/v1/auth/me").json()["workspaces"][0]["workspace"]
-        answer = self.one.as_user("PUT", "/api/v1/quota", {"of": "workspace", "id": place, "limits": "sessions=1"})
+        answer = self.one.as_user("PUT", "/api/v1/quota", {"of": "workspace", "id": place, "limits": "sessions=2"})
         self.assertEqual(answer.status, 204, answer)
 
         def used(server):
@@ -85,15 +85,25 @@ class Pair(unittest.TestCase):
             return server.ask("POST", "/api/v1/events/stream", b"{}\n", Authorization=self.key,
                               X_GpuFlight_Session_Id=f"5d0e3f7a-9c41-4b2e-8a6d-{number:012x}")
 
-        self.assertEqual(used(self.one), {("workspace", "sessions"): (0, 1)})
-        until(lambda: used(self.two) == {("workspace", "sessions"): (0, 1)}, "the other server has no limit", 60 + 2 * PATIENCE)
-        for number, server in enumerate((self.one, self.two)):
-            self.assertEqual(begin(server, 2 * number).status, 200)
-            refused = begin(server, 2 * number + 1)
-            self.assertEqual(refused.status, 429, refused)
-            self.assertIn("its 1 sessions of this day", refused.json()["detail"])
-            self.assertGreater(int(refused.fields["Retry-After"]), 0)
-            self.assertEqual(used(server), {("workspace", "sessions"): (1, 1)})
+        def refused(server, number):
+            answer = begin(server, number)
+            self.assertEqual(answer.status, 429, answer)
+            self.assertIn("its 2 sessions of this day", answer.json()["detail"])
+            self.assertGreater(int(answer.fields["Retry-After"]), 0)
+
+        both = 60 + 2 * PATIENCE
+        self.assertEqual(used(self.one), {("workspace", "sessions"): (0, 2)})
+        until(lambda: used(self.two) == {("workspace", "sessions"): (0, 2)}, "the other server has no limit", both)
+        self.assertEqual(begin(self.one, 1).status, 200)
+        self.assertEqual(begin(self.two, 2).status, 200)
+        for server in (self.one, self.two):
+            until(lambda: used(server) == {("workspace", "sessions"): (2, 2)}, "it does not know what the other one counted", both)
+            refused(server, 3)
+            self.assertEqual(begin(server, 1).status, 200)  # what has begun goes on, here as well
+        self.two.stop(signal.SIGKILL)
+        self.two.start()
+        self.assertEqual(used(self.two), {("workspace", "sessions"): (2, 2)})
+        refused(self.two, 3)
 
     def test_deleting_frees_the_other_ones_disk(self):
         self.one.load(self.key, FOLDER)

@@ -1,6 +1,6 @@
 # The small tables: one suite for both engines, and the tests of each engine.
 add_library(meta-cases STATIC meta_place.c meta_cases.c meta_people.c meta_sessions.c meta_lists.c meta_fleet.c meta_fleet_sums.c meta_rollups.c meta_alerts.c meta_tenants.c
-               meta_migrations.c meta_hard.c meta_states.c)
+               meta_migrations.c meta_hard.c meta_quotas.c meta_states.c)
 target_link_libraries(meta-cases PUBLIC gpufl-meta PkgConfig::CMOCKA)
 gpufl_test_code(meta-cases)
 gpufl_test(meta_statements DEPS meta)

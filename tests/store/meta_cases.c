@@ -9,7 +9,7 @@ int meta_cases(void)
         meta_people_cases() + meta_migrate_cases() + meta_hard_cases() + meta_fleet_sum_cases();
 #ifndef __SANITIZE_THREAD__
     failed += meta_session_cases() + meta_list_cases() + meta_fleet_cases() + meta_rollup_cases() +
-              meta_alert_cases() + meta_tenant_cases() + meta_state_cases();
+              meta_alert_cases() + meta_tenant_cases() + meta_state_cases() + meta_quota_cases();
 #endif
     return failed;
 }

@@ -62,6 +62,7 @@ int meta_fleet_sum_cases(void);
 int meta_rollup_cases(void);
 int meta_alert_cases(void);
 int meta_tenant_cases(void);
+int meta_quota_cases(void);
 int meta_state_cases(void);
 int meta_migrate_cases(void);
 int meta_hard_cases(void);

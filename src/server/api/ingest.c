@@ -79,7 +79,7 @@ static bool within_quota(struct call *c)
     const struct quota_body q = quota_of(c);
     struct err e = {0};
     int64_t wait = 0;
-    quota_refresh(c->parts);
+    quota_refresh(c->parts->quotas, c->parts->meta);
     if (quota_admit(c->parts->quotas, &q, &wait, &e) == 0)
         return true;
     access_fail(c, GPUFL_E_TIMEOUT, &e, wait * 1000000000);
@@ -110,7 +110,7 @@ void api_quota(struct call *c)
                                  .key = strcmp(c->who.kind, "key") == 0 ? c->who.actor : "",
                                  .now = clock_real()};
     snprintf(resets, sizeof resets, "%lld", (long long)quota_resets(q.now));
-    quota_refresh(c->parts);
+    quota_refresh(c->parts->quotas, c->parts->meta);
     call_json(c, &j);
     json_out_object(&j, NULL);
     json_out_text(&j, "resets", resets);
@@ -186,6 +186,7 @@ void api_events_stream(struct call *c)
         q.session = b->answer.session;
         q.host = host_of(c, b->answer.host);
         quota_count(c->parts->quotas, &q, b->bytes);
+        quota_keep(c->parts->quotas, c->parts->meta);
     }
     answer(c, &b->answer);
 }

@@ -18,15 +18,15 @@ static const char *const whats[] = {"sessions", "bytes", "hosts", "rate", "bodie
 static const char *const ofs[] = {"workspace", "key"};
 
 struct names {
-    uint64_t *hashes; /* owned */
-    size_t count, cap;
+    uint64_t *hashes; /* owned: first those that are in the small tables */
+    size_t count, cap, written;
 };
 
 /* The use of a day by a workspace or a key. */
 struct quota_use {
     enum quota_of of;
     char id[TEXT_MAX];
-    int64_t bytes;
+    int64_t bytes, unwritten; /* unwritten: the part that is not in the small tables */
     struct names sessions, hosts;
     int64_t at;                /* when the levels were so, ns since the Unix epoch */
     double level[QUOTA_WHATS]; /* of a rate: what was sent, less the limit of each second since */
@@ -44,6 +44,7 @@ static void forget(struct quotas *q)
         mem_free(q->uses[i].hosts.hashes);
     }
     q->count = 0;
+    q->days++;
 }
 
 static int read_limit(int64_t limits[QUOTA_WHATS], const char *option, const char *item, size_t n,
@@ -90,6 +91,7 @@ int quotas_init(struct quotas *q, const char *workspace, const char *key, struct
 {
     *q = (struct quotas){0};
     pthread_mutex_init(&q->lock, NULL);
+    pthread_mutex_init(&q->writing, NULL);
     int rc = read_limits(q->limits[QUOTA_WORKSPACE], "--workspace-quota", workspace, e);
     return rc ? rc : read_limits(q->limits[QUOTA_KEY], "--key-quota", key, e);
 }
@@ -102,6 +104,7 @@ void quotas_fini(struct quotas *q)
     q->uses = NULL;
     q->owns = NULL;
     pthread_mutex_destroy(&q->lock);
+    pthread_mutex_destroy(&q->writing);
 }
 
 static struct quota_own *own_of(const struct quotas *q, enum quota_of of, const char *id)
@@ -147,24 +150,49 @@ int quota_set(struct quotas *q, enum quota_of of, const char *id, const char *li
     return rc ? err_nomem(e) : 0;
 }
 
+int64_t quota_day(int64_t now)
+{
+    return now / DAY_NS;
+}
+
+/* The first use of another day makes the next quota_refresh read that day's counts. [lock held] */
+static void begin_day(struct quotas *q, int64_t day)
+{
+    if (q->day == day)
+        return;
+    forget(q);
+    q->day = day;
+    q->read_at = 0;
+}
+
+static struct quota_use *find_use(const struct quotas *q, enum quota_of of, const char *id)
+{
+    for (size_t i = 0; i < q->count; i++)
+        if (q->uses[i].of == of && strcmp(q->uses[i].id, id) == 0)
+            return &q->uses[i];
+    return NULL;
+}
+
+/* NULL: there is no memory. [lock held] */
+static struct quota_use *make_use(struct quotas *q, enum quota_of of, const char *id)
+{
+    struct quota_use *u = find_use(q, of, id);
+    if (u || mem_grow(&q->uses, &q->cap, q->count + 1, sizeof *q->uses, USES_MAX))
+        return u;
+    u = &q->uses[q->count++];
+    *u = (struct quota_use){.of = of};
+    snprintf(u->id, sizeof u->id, "%s", id);
+    return u;
+}
+
 /* The use of this day; NULL: nothing is limited, or there is no memory. [lock held] */
 static struct quota_use *use_of(struct quotas *q, enum quota_of of, const struct quota_body *b)
 {
     const char *id = of == QUOTA_KEY ? b->key : b->workspace;
     if (!*id || !is_limited(limits_of(q, of, id)))
         return NULL;
-    if (q->day != b->now / DAY_NS)
-        forget(q);
-    q->day = b->now / DAY_NS;
-    for (size_t i = 0; i < q->count; i++)
-        if (q->uses[i].of == of && strcmp(q->uses[i].id, id) == 0)
-            return &q->uses[i];
-    if (mem_grow(&q->uses, &q->cap, q->count + 1, sizeof *q->uses, USES_MAX))
-        return NULL;
-    struct quota_use *u = &q->uses[q->count++];
-    *u = (struct quota_use){.of = of, .at = b->now};
-    snprintf(u->id, sizeof u->id, "%s", id);
-    return u;
+    begin_day(q, quota_day(b->now));
+    return make_use(q, of, id);
 }
 
 static uint64_t hash_of(const char *name)
@@ -172,21 +200,32 @@ static uint64_t hash_of(const char *name)
     return intern_hash(name, strlen(name));
 }
 
-static bool has(const struct names *n, const char *name)
+static bool has_hash(const struct names *n, uint64_t hash)
 {
-    uint64_t hash = hash_of(name);
     for (size_t i = 0; i < n->count; i++)
         if (n->hashes[i] == hash)
             return true;
     return false;
 }
 
+static bool has(const struct names *n, const char *name)
+{
+    return has_hash(n, hash_of(name));
+}
+
+static int add_hash(struct names *n, uint64_t hash)
+{
+    int rc = mem_grow(&n->hashes, &n->cap, n->count + 1, sizeof *n->hashes, NAMES_MAX);
+    if (rc == 0)
+        n->hashes[n->count++] = hash;
+    return rc;
+}
+
+/* Without memory the name counts again when it comes again. */
 static void note(struct names *n, const char *name, int64_t limit)
 {
-    if (!limit || !name || !*name || has(n, name) ||
-        mem_grow(&n->hashes, &n->cap, n->count + 1, sizeof *n->hashes, NAMES_MAX))
-        return;
-    n->hashes[n->count++] = hash_of(name);
+    if (limit && name && *name && !has(n, name))
+        add_hash(n, hash_of(name));
 }
 
 /* Lowers the levels of rates to the present time's. */
@@ -260,6 +299,7 @@ int quota_admit(struct quotas *q, const struct quota_body *b, int64_t *wait, str
 
 void quota_count(struct quotas *q, const struct quota_body *b, int64_t bytes)
 {
+    bool counted = false;
     pthread_mutex_lock(&q->lock);
     for (enum quota_of of = 0; of < QUOTA_OFS; of++) {
         struct quota_use *u = use_of(q, of, b);
@@ -270,10 +310,132 @@ void quota_count(struct quotas *q, const struct quota_body *b, int64_t bytes)
         u->level[QUOTA_RATE] += (double)bytes;
         u->level[QUOTA_BODIES]++;
         u->bytes += bytes;
+        u->unwritten += bytes;
+        counted = true;
         note(&u->sessions, b->session, limits[QUOTA_SESSIONS]);
         note(&u->hosts, b->host, limits[QUOTA_HOSTS]);
     }
+    q->counted += counted;
     pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- counts in the small tables -------------------------------------------------------------- */
+
+static struct names *names_of(struct quota_use *u, enum quota_what what)
+{
+    return what == QUOTA_SESSIONS ? &u->sessions : &u->hosts;
+}
+
+static void put_names(const struct quotas *q, struct quota_use *u, enum quota_what what,
+                      struct meta_quota_counts *out)
+{
+    const struct names *n = names_of(u, what);
+    const char *id = out->days[out->day_count - 1].id;
+    for (size_t i = n->written; i < n->count; i++)
+        out->names[out->name_count++] = (struct meta_quota_name){.day = q->day,
+                                                                 .kind = ofs[u->of],
+                                                                 .id = id,
+                                                                 .what = whats[what],
+                                                                 .name = (int64_t)n->hashes[i]};
+}
+
+static size_t count_unwritten(const struct quota_use *u)
+{
+    return u->sessions.count - u->sessions.written + u->hosts.count - u->hosts.written;
+}
+
+/* [lock held] */
+static int put_unwritten(struct quotas *q, struct region *mem, struct meta_quota_counts *out)
+{
+    size_t names = 0;
+    for (size_t i = 0; i < q->count; i++)
+        names += count_unwritten(&q->uses[i]);
+    out->days = region_array(mem, q->count + 1, sizeof *out->days);
+    out->names = region_array(mem, names + 1, sizeof *out->names);
+    if (!out->days || !out->names)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < q->count; i++) {
+        struct quota_use *u = &q->uses[i];
+        const char *id = region_strdup(mem, u->id);
+        if (!u->unwritten && !count_unwritten(u))
+            continue;
+        if (!id)
+            return GPUFL_E_NOMEM;
+        out->days[out->day_count++] = (struct meta_quota_day){
+            .day = q->day, .kind = ofs[u->of], .id = id, .bytes = u->unwritten};
+        put_names(q, u, QUOTA_SESSIONS, out);
+        put_names(q, u, QUOTA_HOSTS, out);
+    }
+    return 0;
+}
+
+int quota_unwritten(struct quotas *q, struct region *mem, struct quota_batch *out)
+{
+    *out = (struct quota_batch){0};
+    pthread_mutex_lock(&q->lock);
+    out->upto = q->counted;
+    out->days = q->days;
+    int rc = q->counted == q->written ? 0 : put_unwritten(q, mem, &out->counts);
+    pthread_mutex_unlock(&q->lock);
+    return rc;
+}
+
+static enum quota_of of_text(const char *kind)
+{
+    return strcmp(kind, ofs[QUOTA_KEY]) == 0 ? QUOTA_KEY : QUOTA_WORKSPACE;
+}
+
+static enum quota_what what_text(const char *what)
+{
+    return strcmp(what, whats[QUOTA_HOSTS]) == 0 ? QUOTA_HOSTS : QUOTA_SESSIONS;
+}
+
+void quota_wrote(struct quotas *q, const struct quota_batch *b)
+{
+    const struct meta_quota_counts *c = &b->counts;
+    pthread_mutex_lock(&q->lock);
+    q->written = b->upto;
+    bool same_day = q->days == b->days; /* else the uses are of another day */
+    for (size_t i = 0; same_day && i < c->day_count; i++)
+        find_use(q, of_text(c->days[i].kind), c->days[i].id)->unwritten -= c->days[i].bytes;
+    for (size_t i = 0; same_day && i < c->name_count; i++) {
+        struct quota_use *u = find_use(q, of_text(c->names[i].kind), c->names[i].id);
+        names_of(u, what_text(c->names[i].what))->written++;
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* Adds a hash that the small tables have; those that they have come first. */
+static int recall_name(struct names *n, uint64_t hash)
+{
+    if (has_hash(n, hash))
+        return 0;
+    int rc = add_hash(n, hash);
+    if (rc)
+        return rc;
+    n->hashes[n->count - 1] = n->hashes[n->written];
+    n->hashes[n->written++] = hash;
+    return 0;
+}
+
+int quota_recall(struct quotas *q, int64_t day, const struct meta_quota_counts *c)
+{
+    int rc = 0;
+    pthread_mutex_lock(&q->lock);
+    begin_day(q, day);
+    for (size_t i = 0; !rc && i < c->day_count; i++) {
+        struct quota_use *u = make_use(q, of_text(c->days[i].kind), c->days[i].id);
+        if (u)
+            u->bytes = c->days[i].bytes + u->unwritten;
+        rc = u ? 0 : GPUFL_E_NOMEM;
+    }
+    for (size_t i = 0; !rc && i < c->name_count; i++) {
+        struct quota_use *u = make_use(q, of_text(c->names[i].kind), c->names[i].id);
+        rc = u ? recall_name(names_of(u, what_text(c->names[i].what)), (uint64_t)c->names[i].name)
+               : GPUFL_E_NOMEM;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return rc;
 }
 
 static void put_use(const int64_t *limits, const struct quota_use *u, struct json_out *out)

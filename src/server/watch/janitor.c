@@ -2,6 +2,7 @@
 #include "server/watch/janitor.h"
 
 #include "base/clock.h"
+#include "meta/quota_days.h"
 #include "server/common/logs.h"
 
 #include <inttypes.h>
@@ -10,6 +11,8 @@
 #include <sys/random.h>
 
 enum { BATCH = 100 /* sessions of one look */, MEMORY = 8 << 20 };
+
+#define DAY_NS INT64_C(86400000000000)
 
 static const char LEASE[] = "janitor";
 static const int64_t LEASE_NS = 120000000000, OTHERS_NS = 86400000000000,
@@ -166,6 +169,7 @@ void janitor_round(struct janitor *j, int64_t now)
         retain_all(j, now);
         meta_expire(j->meta, now, &e);
         meta_turn_expire(j->meta, now - LATE_NS, &e);
+        meta_quota_expire(j->meta, now / DAY_NS - 1, &e);
     }
     if (mine || has_own_columns(j))
         free_dropped(j, mine, now);

@@ -112,6 +112,65 @@ TEST(test_own_limits)
     quotas_fini(&q);
 }
 
+/* Writes what is not written to `stored`, as the small tables would keep it: names once. */
+static void write_to(struct meta_quota_counts *stored, struct region *mem)
+{
+    struct quota_batch b;
+    assert_int_equal(quota_unwritten(&q, mem, &b), 0);
+    for (size_t i = 0; i < b.counts.day_count; i++)
+        stored->days[stored->day_count++] = b.counts.days[i];
+    for (size_t i = 0; i < b.counts.name_count; i++)
+        stored->names[stored->name_count++] = b.counts.names[i];
+    quota_wrote(&q, &b);
+}
+
+/* A count is given out once to be written. A server that begins with written counts, or reads those
+ * of another server, goes on from there. */
+TEST(test_counts_are_kept)
+{
+    struct meta_quota_day days[8], sum[2];
+    struct meta_quota_name names[8];
+    struct meta_quota_counts stored = {days, 0, names, 0}, read = {sum, 0, names, 0};
+    struct region mem;
+    region_init(&mem, 1 << 20);
+    assert_int_equal(quotas_init(&q, "sessions=3,hosts=2,bytes=1M", "bytes=1M", &e), 0);
+    sent("w", "k", "one", "a", DAY, 10);
+    write_to(&stored, &mem);
+    assert_int_equal(stored.day_count, 2); /* of the workspace and the key */
+    assert_int_equal(stored.name_count, 2);
+    write_to(&stored, &mem);
+    assert_int_equal(stored.day_count, 2);
+    sent("w", "k", "two", "a", DAY, 5);
+    write_to(&stored, &mem);
+    assert_int_equal(stored.day_count, 4);
+    assert_int_equal(stored.name_count, 3);
+    quotas_fini(&q);
+
+    sum[0] = (struct meta_quota_day){1, "workspace", "w", days[0].bytes + days[2].bytes};
+    sum[1] = (struct meta_quota_day){1, "key", "k", 15};
+    assert_int_equal(sum[0].bytes, 15);
+    read.day_count = 2;
+    read.name_count = 3;
+    assert_int_equal(quotas_init(&q, "sessions=3,hosts=2,bytes=20", "bytes=1M", &e), 0);
+    sent("w", "k", "three", "b", DAY, 4); /* before the tables could be read */
+    assert_int_equal(quota_recall(&q, 1, &read), 0);
+    assert_int_equal(quota_recall(&q, 1, &read), 0); /* adds nothing */
+    assert_int_equal(admit("w", "k", "four", "a", DAY), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "its 3 sessions"));
+    assert_int_equal(admit("w", "k", "one", "c", DAY), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "its 2 hosts"));
+    stored.day_count = stored.name_count = 0;
+    write_to(&stored, &mem); /* only its own */
+    assert_int_equal(stored.name_count, 2);
+    assert_int_equal(stored.days[0].bytes, 4);
+    sent("w", "k", "three", "b", DAY, 1);
+    assert_int_equal(admit("w", "k", "one", "a", DAY), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "its 20 bytes"));
+    sent("w", "k", "four", "c", 2 * DAY, 30); /* the next day */
+    quotas_fini(&q);
+    region_fini(&mem);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_a_key),
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_own_limits),
+        cmocka_unit_test(test_counts_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
