@@ -159,6 +159,11 @@ static int check_backlog(struct ingest *in, const struct ingest_request *r, stru
     if (b.bytes >= c->backlog_bytes || b.own_bytes >= share_of(c->backlog_bytes))
         return refuse_late(a, "%lld MiB wait to be loaded, %lld of them of this workspace",
                            (long long)(b.bytes >> 20), (long long)(b.own_bytes >> 20));
+    if (!b.waits && b.own_lack_memory)
+        return refuse_late(a,
+                           "the server's memory for columns is short: %lld sessions of the "
+                           "workspace wait to be loaded until there is more",
+                           (long long)b.own_lack_memory);
     if (!b.waits && ((int64_t)b.sessions >= most || (int64_t)b.own_sessions >= share_of(most)))
         return refuse_late(a, "%lld sessions wait to be loaded, %lld of them of this workspace",
                            (long long)b.sessions, (long long)b.own_sessions);

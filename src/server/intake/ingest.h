@@ -38,6 +38,7 @@
 struct ingest_backlog {
     uint64_t sessions, own_sessions;
     int64_t bytes, own_bytes; /* in the journal */
+    uint64_t own_lack_memory; /* sessions that are not loaded because memory was short */
     int64_t own_lag;          /* ns */
     bool waits;               /* the given session has a backlog */
 };

@@ -143,6 +143,7 @@ void loader_backlog(void *arg, const char *workspace, const char *session,
         out->own_sessions += own.sessions;
         out->own_bytes += own.bytes;
         out->own_lag = lag > out->own_lag ? lag : out->own_lag;
+        loader_failing_add(t, workspace, out);
     }
 }
 
@@ -177,6 +178,7 @@ static void look_at_all(struct loader_thread *t)
         columns += g->open;
         at = &g->next;
     }
+    loader_failing_note(t);
     atomic_store_explicit(&t->held.sessions, held.sessions, memory_order_relaxed);
     atomic_store_explicit(&t->held.failing, failing, memory_order_relaxed);
     atomic_store_explicit(&t->held.columns, columns, memory_order_relaxed);
@@ -395,6 +397,7 @@ void loader_close(struct loader *l)
             sessions_put(l->config.sessions, item.s);
         journal_reader_close(t->tools.reader);
         decode_room_close(t->tools.room);
+        loader_failing_free(t);
         pthread_cond_destroy(&t->some);
         pthread_cond_destroy(&t->drained);
         pthread_mutex_destroy(&t->lock);

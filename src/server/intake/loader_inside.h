@@ -11,6 +11,13 @@
 
 enum { LOADER_THREADS_MAX = 16 };
 
+/* A workspace's sessions that are tried again. */
+struct loader_failing {
+    char workspace[STORE_ID_MAX];
+    uint64_t sessions, lack_memory; /* lack_memory: of these, for which memory was short */
+    int64_t bytes;                  /* in the journal */
+};
+
 /* What a thread's sessions have not committed, as of its last check of all of them. Written by the
  * thread, relaxed except `taken`. */
 struct loader_held {
@@ -25,7 +32,9 @@ struct loader_held {
 struct loader_thread {
     struct loader *loader;
     struct thread thread;
-    pthread_mutex_t lock; /* guards the members down to drain_done */
+    pthread_mutex_t lock;           /* guards the members down to drain_done */
+    struct loader_failing *failing; /* owned */
+    size_t failing_count, failing_cap;
     pthread_cond_t some;
     pthread_cond_t drained;
     struct loader_queue queue;
@@ -60,6 +69,15 @@ struct loader {
 
 /* ns that the next frame of a thread has waited. */
 int64_t loader_thread_lag(struct loader_thread *t);
+
+/* ---- loader_failing.c ------------------------------------------------------------------------ */
+
+/* Counts the sessions that are tried again. [the thread] */
+void loader_failing_note(struct loader_thread *t);
+
+/* Adds those of a workspace to its backlog. [any] */
+void loader_failing_add(struct loader_thread *t, const char *workspace, struct ingest_backlog *out);
+void loader_failing_free(struct loader_thread *t);
 
 /* ---- loader_session.c and loader_counts.c: all by the session's thread ----------------------- */
 

@@ -227,6 +227,7 @@ void loader_note_failure(struct loader_thread *t, struct row_writer *g, int rc, 
     }
     int64_t now = clock_mono();
     g->turn = rc == GPUFL_E_BUSY && !e->vendor;
+    g->lacks_memory = rc == GPUFL_E_NOMEM;
     g->retry_at = now + wait_after(t, g, goes_by(rc, e));
     g->failing_since = g->failures ? g->failing_since : now;
     g->failures++;

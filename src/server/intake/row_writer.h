@@ -92,7 +92,8 @@ struct row_writer {
     bool end_asked;            /* a frame that ends the session has been appended */
     struct frame_list backlog; /* frames that wait for a retry */
     unsigned failures;
-    bool turn; /* the last failure: another server writes the session */
+    bool lacks_memory; /* the last failure: memory was short */
+    bool turn;         /* the last failure: another server writes the session */
     int64_t retry_at, used, failing_since;
     uint64_t aside_upto; /* frames up to this one are set aside, too; 0: none */
     bool announce_end;   /* the session has ended, which is not written and reported yet */

@@ -441,6 +441,11 @@ TEST(test_backlog)
     assert_int_equal(
         status_while(in, (struct ingest_backlog){.own_lag = 6000000000, .waits = true}, "6 s"),
         429);
+    assert_int_equal(status_while(in, (struct ingest_backlog){.own_lack_memory = 3},
+                                  "memory for columns is short: 3 sessions"),
+                     429);
+    assert_int_equal(
+        status_while(in, (struct ingest_backlog){.own_lack_memory = 3, .waits = true}, ""), 0);
     ingest_stop(in);
 }
 

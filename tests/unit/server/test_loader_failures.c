@@ -343,6 +343,77 @@ TEST(test_away)
     }
 }
 
+static struct ingest_answer begin_in(const char *workspace, const char *session)
+{
+    struct ingest_answer a;
+    size_t len;
+    char *text = fixture_lines(session, 0, 1, true, &len);
+    struct ingest_request r = fixture_request(session, "device", 0);
+    r.workspace = workspace;
+    fixture_send(&fix, &r, text, len, 0, &a);
+    free(text);
+    return a;
+}
+
+static bool is_failing(const struct loader_stats *st)
+{
+    return st->failing_sessions > 0;
+}
+
+/* DuckDB has too little memory for a session with a file of its own. New sessions of the workspace
+ * are refused with the reason, and those of another one are accepted, until there is more memory:
+ * then all that was acknowledged is loaded, and the refused session is accepted. */
+TEST(test_refused_while_memory_is_short)
+{
+    enum { LARGE = 12000 }; /* batches: more than a small session has */
+    int64_t offset = 0;
+    fix.memory = 1 << 20;
+    fix.config.retry_ns = 1000000;
+    fixture_up(&fix, tmpdir);
+    fixture_send_rows("large", 0, LARGE, &offset);
+    wait_for(is_failing);
+    struct ingest_answer a = begin_in("w", "next");
+    assert_int_equal(a.status, 429);
+    assert_non_null(strstr(a.text, "memory for columns is short: 1 sessions of the workspace"));
+    assert_true(a.retry_after > 0);
+    assert_int_equal(begin_in("other", "theirs").status, 200);
+    fixture_down(&fix);
+    fix.memory = 0;
+    fixture_up(&fix, tmpdir);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_kernels(&fix, "large").count, 10 * LARGE);
+    assert_int_equal(fixture_rows(&fix, "next", "kernel"), -1); /* nothing of it was kept */
+    assert_int_equal(begin_in("w", "next").status, 200);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_kernels(&fix, "next").count, 10);
+    fixture_down(&fix);
+}
+
+/* Memory that is short for a while: bodies are accepted again without a restart. */
+TEST(test_accepted_when_memory_is_back)
+{
+    struct store_ops ops = store_duckdb;
+    int64_t offset = 0;
+    ops.begin = begin_unless_away;
+    fix.config.retry_ns = 20000;
+    fix.config.ops = &ops;
+    fixture_up(&fix, tmpdir);
+    away = GPUFL_E_NOMEM;
+    fixture_send_rows("first", 0, 1, &offset);
+    wait_for(is_failing);
+    assert_int_equal(begin_in("w", "second").status, 429);
+    assert_int_equal(begin_in("other", "theirs").status, 200);
+    away = 0;
+    fixture_drain(&fix);
+    for (int64_t until = clock_mono() + PATIENCE_NS;
+         begin_in("w", "second").status != 200 && clock_mono() < until;)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    fixture_drain(&fix);
+    fixture_check_kernels("first", 10);
+    fixture_check_kernels("second", 10);
+    fixture_down(&fix);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "accept") == 0)
@@ -357,6 +428,8 @@ int main(int argc, char **argv)
         T(test_received_and_not_committed),
         T(test_away),
         T(test_more_than_memory),
+        T(test_refused_while_memory_is_short),
+        T(test_accepted_when_memory_is_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
