@@ -5,6 +5,7 @@
  *                    is to be written (a call that writes nothing: before)
  *   CRASH_FROM=FILE  calls count from the moment at which that file exists
  *   CRASH_COUNT=FILE at a regular end, how many calls there were
+ *   CRASH_SENDS=1    what is sent to another process counts as well: its files change by that
  *
  * A test reaches every moment at which files are half changed, as often as it wants; killing at
  * random times reaches only the long moments. Writes to pipes and terminals do not count. */
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -29,6 +31,7 @@ enum how { BEFORE, AFTER, TORN };
 static unsigned long at;
 static enum how how;
 static const char *count_file, *from_file;
+static bool sends;
 static atomic_bool begun;
 static atomic_ulong calls;
 
@@ -41,6 +44,7 @@ __attribute__((constructor)) static void begin(void)
                                             : BEFORE;
     count_file = getenv("CRASH_COUNT");
     from_file = getenv("CRASH_FROM");
+    sends = getenv("CRASH_SENDS") != NULL;
     unsetenv("LD_PRELOAD"); /* children must not be killed */
 }
 
@@ -84,13 +88,13 @@ static bool now(bool counts)
 
 #define REAL(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
-/* Argument n (size_t) of the call is the number of bytes to write. */
-#define WRITING(name, fd, half, whole)                                                             \
+/* half, whole: the arguments of the call for half of the bytes, and for all. */
+#define WRITING(name, counts, half, whole)                                                         \
     do {                                                                                           \
         static __typeof__(&name) real;                                                             \
         if (!real)                                                                                 \
             real = REAL(name);                                                                     \
-        if (!now(is_file(fd)))                                                                     \
+        if (!now(counts))                                                                          \
             return real whole;                                                                     \
         if (how == AFTER)                                                                          \
             real whole;                                                                            \
@@ -102,28 +106,33 @@ static bool now(bool counts)
 
 EXPORT ssize_t write(int fd, const void *data, size_t n)
 {
-    WRITING(write, fd, (fd, data, n / 2), (fd, data, n));
+    WRITING(write, is_file(fd), (fd, data, n / 2), (fd, data, n));
 }
 
 EXPORT ssize_t pwrite(int fd, const void *data, size_t n, off_t offset)
 {
-    WRITING(pwrite, fd, (fd, data, n / 2, offset), (fd, data, n, offset));
+    WRITING(pwrite, is_file(fd), (fd, data, n / 2, offset), (fd, data, n, offset));
 }
 
 EXPORT ssize_t pwrite64(int fd, const void *data, size_t n, off64_t offset)
 {
-    WRITING(pwrite64, fd, (fd, data, n / 2, offset), (fd, data, n, offset));
+    WRITING(pwrite64, is_file(fd), (fd, data, n / 2, offset), (fd, data, n, offset));
 }
 
 EXPORT ssize_t writev(int fd, const struct iovec *v, int n)
 {
-    WRITING(writev, fd, (fd, v, n / 2), (fd, v, n));
+    WRITING(writev, is_file(fd), (fd, v, n / 2), (fd, v, n));
+}
+
+EXPORT ssize_t send(int fd, const void *data, size_t n, int flags)
+{
+    WRITING(send, sends, (fd, data, n / 2, flags), (fd, data, n, flags));
 }
 
 EXPORT ssize_t copy_file_range(int in, off64_t *in_at, int out, off64_t *out_at, size_t n,
                                unsigned flags)
 {
-    WRITING(copy_file_range, out, (in, in_at, out, out_at, n / 2, flags),
+    WRITING(copy_file_range, is_file(out), (in, in_at, out, out_at, n / 2, flags),
             (in, in_at, out, out_at, n, flags));
 }
 

@@ -3,7 +3,7 @@
 its own, the choice between both at the start after that, and a backup. The data from before the step exists after it, once.
 A restore that is killed at each of its calls leaves no folder that `check` takes for whole.
 
-    crash_steps.py GPUFL GPUFL_SERVER CRASH_AT_LIBRARY SOURCE [POINTS [SEED]]
+    crash_steps.py GPUFL GPUFL_SERVER CRASH_AT_LIBRARY SOURCE [POINTS [SEED [TEST]]]
 
 Each step is done once without a kill, which counts the calls that change files (crash_at.c), then POINTS times with a
 kill at one of these calls: before it, after it, half way through.
@@ -21,10 +21,14 @@ import sys
 import tempfile
 import unittest
 
-import crash
-import live_server
-from crash import HOW, LIBRARY, SERVER, Crashing
-from live_server import bearer
+TESTS = [f"Steps.{name}" for name in sys.argv[7:]]
+del sys.argv[7:]  # crash.py has another meaning of it
+
+import clickhouse  # noqa: E402
+import crash  # noqa: E402
+import live_server  # noqa: E402
+from crash import HOW, LIBRARY, SERVER, Crashing  # noqa: E402
+from live_server import bearer  # noqa: E402
 
 POINTS = int(sys.argv[5]) if len(sys.argv) > 5 else 6
 SEED = int(sys.argv[6]) if len(sys.argv) > 6 else random.SystemRandom().randrange(1 << 32)
@@ -213,48 +217,93 @@ class Steps(unittest.TestCase):
 
     # ---- a restore ---------------------------------------------------------------------------------
 
-    def whole_backup(self):
-        """A backup of a session with a file of its own and one in a shared file; it and what `check` says of a restored one."""
-        server = self.copy_of("small", "restoring")
+    def whole_backup(self, name):
+        """A backup of a session with a file of its own and one in a shared file, in a folder of that name."""
+        server = self.copy_of("small", name)
         self.assertTrue(server.begin(0, ""))
         self.grow(server)
         other = text(0, FIRST).replace(f'"{ID}"'.encode(), b'"other"')
         self.assertEqual(server.ask("POST", "/api/v1/events/stream", other, {
             **bearer(self.key), "X-GpuFlight-Session-Id": "other", "X-GpuFlight-Channel": "device", "X-GpuFlight-Offset": "0"}).status, 200)
         server.until(lambda: server.ask("GET", "/api/v1/sessions/other/counts", None, bearer(self.key)).status == 200, "the other session")
-        name = self.back_up(server).json()["name"]
+        made = self.back_up(server).json()["name"]
         self.assertEqual(server.stop(), 0, server.said()[-3000:])
-        return server.folder / "data" / "backups" / name
+        return server.folder / "data" / "backups" / made
 
-    def test_restore(self):
-        """A restore that is killed at any of its calls leaves a folder that is refused, or one that is whole; and can be repeated."""
-        backup, target = self.whole_backup(), self.dir / "restoring" / "target"
-        count = self.dir / "restoring" / "count"
-        done = command("restore", backup, "--data", target, LD_PRELOAD=str(LIBRARY), CRASH_COUNT=str(count))
+    def check_interrupted(self, restore, check, whole):
+        """Checks what a killed restore left: a folder that is refused, until the restore is repeated, or one that is whole
+        (True)."""
+        checked = check()
+        if checked.returncode == 0:
+            self.assertEqual(checked.stdout, whole.stdout)
+            return True
+        self.assertRegex(checked.stderr, "a restore was interrupted|is no server's data folder")
+        again = restore()
+        self.assertEqual(again.returncode, 0, again)
+        self.assertEqual(check().stdout, whole.stdout)
+        return False
+
+    def whole_restore(self, restore, check):
+        """Restores without a kill: what `check` says, and the number of calls."""
+        count = self.dir / "count"
+        done = restore(LD_PRELOAD=str(LIBRARY), CRASH_COUNT=str(count))
         self.assertEqual(done.returncode, 0, done)
-        whole, calls, complete = command("check", "--data", target), int(count.read_text()), 0
+        whole, calls = check(), int(count.read_text())
         self.assertRegex(whole.stdout, r"^2 sessions, [1-9]\d* rows, 0 damaged\n$")
         self.assertEqual(whole.returncode, 0, whole)
         self.assertGreater(calls, 10)
+        return whole, calls
+
+    def test_restore(self):
+        """A restore that is killed at any of its calls leaves a folder that is refused, or one that is whole; and can be repeated."""
+        backup, target = self.whole_backup("files"), self.dir / "files" / "target"
+
+        def restore(**environment):
+            return command("restore", backup, "--data", target, **environment)
+
+        def check():
+            return command("check", "--data", target)
+
+        (whole, calls), complete = self.whole_restore(restore, check), 0
         for i in range(calls * (len(HOW) if POINTS >= 30 else 1)):
             at, how = i % calls + 1, HOW[(i + i // calls) % len(HOW)]
             with self.subTest(at=at, how=how):
                 shutil.rmtree(target)
-                killed = command("restore", backup, "--data", target, LD_PRELOAD=str(LIBRARY), CRASH_AT=str(at), CRASH_HOW=how)
+                killed = restore(LD_PRELOAD=str(LIBRARY), CRASH_AT=str(at), CRASH_HOW=how)
                 self.assertEqual(killed.returncode, -signal.SIGKILL, killed)
-                checked = command("check", "--data", target)
-                if checked.returncode == 0:
-                    complete += 1
-                    self.assertEqual(checked.stdout, whole.stdout)
-                else:
-                    self.assertRegex(checked.stderr, "a restore was interrupted|is no server's data folder")
-                    again = command("restore", backup, "--data", target)
-                    self.assertEqual(again.returncode, 0, again)
-                    self.assertEqual(command("check", "--data", target).stdout, whole.stdout)
+                complete += self.check_interrupted(restore, check, whole)
         print(f"restore: killed at each of {calls} calls, whole afterwards {complete} times", flush=True)
         self.assertLess(complete, calls / 3)
+
+    def test_restore_to_clickhouse(self):
+        """The same with rows that go to a ClickHouse: also killed at what is sent there, before, after and half way."""
+        if not clickhouse.PROGRAM:
+            self.skipTest("no clickhouse-server")
+        backup, dice, killed, complete = self.whole_backup("rows"), random.Random(SEED), 0, 0
+        with clickhouse.ClickHouse() as store:
+            def restore(**environment):
+                return command("restore", backup, "--data", target, GPUFL_SERVER_COLUMNS=url, CRASH_SENDS="1", **environment)
+
+            def check():
+                return command("check", "--data", target, GPUFL_SERVER_COLUMNS=url)
+
+            url, target = f"{store.url}_whole", self.dir / "rows" / "whole"
+            whole, calls = self.whole_restore(restore, check)
+            all_points = range(1, calls + 1)
+            points = all_points if POINTS >= 30 else sorted(dice.sample(all_points, 3 * POINTS))
+            for i, at in enumerate(points):
+                how = HOW[i % len(HOW)]
+                with self.subTest(seed=SEED, at=at, how=how):
+                    url, target = f"{store.url}_{at}", self.dir / "rows" / f"target-{at}"
+                    done = restore(LD_PRELOAD=str(LIBRARY), CRASH_AT=str(at), CRASH_HOW=how)
+                    self.assertIn(done.returncode, (-signal.SIGKILL, 0), done)  # 0: it made fewer calls this time
+                    killed += done.returncode != 0
+                    complete += self.check_interrupted(restore, check, whole) and done.returncode != 0
+        print(f"restore to ClickHouse: killed at {killed} of {calls} calls, whole afterwards {complete} times", flush=True)
+        self.assertGreaterEqual(killed, len(points) * 2 // 3)
+        self.assertLess(complete, killed / 2)
 
 
 if __name__ == "__main__":
     print(f"{POINTS} points with seed {SEED}", flush=True)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + TESTS)
