@@ -51,6 +51,14 @@ class Burst(unittest.TestCase):
                                        "--loaded-within", "30", "--others-within", "5"))
         self.assertTrue(22000 < result["bytes_each"] < 26000, result["bytes_each"])
 
+    @unittest.skipUnless(LONG, "e2e.server_burst_busy runs it, alone")
+    def test_a_thousand_live(self):
+        """A thousand live sessions and 20 readers: every answer is 200, with fewer than 500 descriptors and 600 MiB."""
+        result = json.loads(self.burst("--sessions", "0", "--others", "4", "--live", "1000", "--busy", "0", "--senders", "8",
+                                       "--readers", "20", "--read-for", "5", "--memory-within", "600"))
+        self.assertEqual(set(result["answers"]), {"200"})
+        self.assertLess(result["descriptors"], 500)
+
     def test_small_sessions(self):
         """Sixty sessions have their rows, and have them after a restart."""
         result = json.loads(self.burst("--sessions", "60", "--senders", "2", "--asks", "2", "--kernels", "500", program="sessions.py"))
