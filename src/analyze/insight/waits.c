@@ -8,16 +8,6 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-static uint64_t explicit_calls(const struct wait_line *l)
-{
-    return l->calls[WAIT_EVENT] + l->calls[WAIT_STREAM] + l->calls[WAIT_CONTEXT];
-}
-
-static uint64_t copying_calls(const struct wait_line *l)
-{
-    return l->calls[WAIT_COPY] + l->calls[WAIT_FILL];
-}
-
 bool insight_line_is_known(const struct model *m, const struct wait_line *l)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
@@ -52,6 +42,22 @@ static bool slow_waited(const struct wait_line *l)
     return calls >= INSIGHT_slow_calls || longest;
 }
 
+/* The calls of a line that waited. Those that seldom wait count if slow_waited() is true. */
+static uint64_t waited(const struct wait_line *l, enum wait_call c)
+{
+    return l->calls[c] - (slow_waited(l) ? 0 : l->slow[c].calls);
+}
+
+static uint64_t explicit_calls(const struct wait_line *l)
+{
+    return waited(l, WAIT_EVENT) + waited(l, WAIT_STREAM) + waited(l, WAIT_CONTEXT);
+}
+
+static uint64_t copying_calls(const struct wait_line *l)
+{
+    return waited(l, WAIT_COPY) + waited(l, WAIT_FILL);
+}
+
 /* Calls that wait for the GPU. */
 static const enum wait_call waits[] = {WAIT_EVENT, WAIT_STREAM, WAIT_CONTEXT, WAIT_COPY,
                                        WAIT_FILL,  WAIT_FREE,   WAIT_OTHER};
@@ -63,7 +69,7 @@ static struct wait_cost waiting(const struct model *m, const struct wait_line *l
     bool slow = slow_waited(l);
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         enum wait_call c = waits[i];
-        uint64_t calls = l->calls[c] - (slow ? 0 : l->slow[c].calls);
+        uint64_t calls = waited(l, c);
         int64_t ns = l->time[c] - (slow ? 0 : l->slow[c].time);
         w.calls += calls;
         w.sure += l->calls[c] - l->slow[c].calls;
@@ -284,7 +290,7 @@ static bool in_loop(const struct wait_line *l, enum wait_class class, uint64_t c
 }
 
 /* True if the line is a synchronization in a loop by the public client's rule; copies that block
- * count if they take enough time. */
+ * count if they take enough time. calls: those that make it a loop, counted as waiting() does. */
 static bool is_loop(const struct model *m, const struct wait_line *l, uint64_t *calls,
                     int64_t *median)
 {
@@ -297,6 +303,18 @@ static bool is_loop(const struct model *m, const struct wait_line *l, uint64_t *
     return in_loop(l, WAIT_COPIES, *calls, median) &&
            insight_is_share(m, cells_sum(l->time[WAIT_COPY], l->time[WAIT_FILL]),
                             INSIGHT_loop_copies, 1000);
+}
+
+/* "73.58s blocked across 50 calls", and the line's calls that do not make it a loop. */
+static void put_across(const struct wait_cost *w, uint64_t calls, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    uint64_t others = w->calls - calls;
+    buf_printf(out, "%s blocked across %llu calls", units_time_short(a, w->ns),
+               (unsigned long long)calls);
+    if (others)
+        buf_printf(out, " in a loop and %s other call%s", units_count(b, (int64_t)others),
+                   others == 1 ? "" : "s");
 }
 
 static int add_loop(const struct model *m, const struct wait_line *l, uint64_t calls,
@@ -314,12 +332,12 @@ static int add_loop(const struct model *m, const struct wait_line *l, uint64_t c
     i->place = l->place;
     put_gain(m, l, &w, i);
     insight_fact(i, "launches_between_median", median);
+    insight_fact(i, "calls_in_loop", (int64_t)calls);
     wait_cost_put_facts(m, l, &w, i);
     buf_printf(&text, "In-loop sync × %llu — likely blocking GPU pipelining",
                (unsigned long long)calls);
     rc = insight_say(&i->title, &text);
-    buf_printf(&text, "%s blocked across %llu calls", units_time_short(a, w.ns),
-               (unsigned long long)w.calls);
+    put_across(&w, calls, &text);
     insight_put_where(m, l->place, &text);
     buf_printf(&text, ". That is %s of %s.",
                units_percent(a, (double)w.ns, (double)sum_windows_time(m)), sum_windows_whole(m));

@@ -4,6 +4,7 @@ export const evidence = {
   no: "no",
   facts: {
     calls: "Calls",
+    calls_in_loop: "Calls that make the loop",
     blocked_ns: "Host blocked",
     gpu_idle_ns: "GPU idle because of it",
     gpu_idle_ended_ns: "GPU idle until its work came",

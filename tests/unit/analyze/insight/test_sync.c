@@ -39,6 +39,52 @@ TEST(test_sync_loop)
     finder_end();
 }
 
+/* A line synchronizes in a loop and copies, too: title and text count the loop's calls, the text
+ * the others as well, and asynchronous copies that need not have waited are in none of these. */
+TEST(test_sync_loop_and_others)
+{
+    finder_begin("others");
+    int64_t stack = finder_python("/srv/app/train.py", "train_step", 90);
+    finder_steps(50, 4, stack, true);
+    for (int k = 0; k < 6; k++)
+        program_call(
+            &finder.p,
+            (struct wait_row){
+                .duration = 20000, .call = WAIT_COPY, .async = k < 2, .stack = stack, .bytes = 4});
+    finder_look();
+    const struct insight *i = finder_find("sync_loop", "train.py:90");
+    assert_non_null(i);
+    assert_string_equal(i->title, "In-loop sync × 50 — likely blocking GPU pipelining");
+    assert_non_null(strstr(i->text, "ms blocked across 50 calls in a loop and 4 other calls at "
+                                    "train.py:90 in train_step(). That is "));
+    assert_int_equal(finder_fact(i, "calls_in_loop"), 50);
+    assert_int_equal(finder_fact(i, "calls"), 54);
+    finder_end();
+}
+
+/* Blocking copies make the loop, and asynchronous ones of the same line are no part of it. */
+TEST(test_copy_loop_counts_what_waits)
+{
+    finder_begin("copies");
+    int64_t stack = finder_python("a.py", "item", 8);
+    for (int i = 0; i < 42; i++) {
+        for (int k = 0; k < 5; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 100000});
+        program_call(&finder.p, (struct wait_row){.duration = finder.p.gpu - finder.p.now + 5000,
+                                                  .call = WAIT_COPY,
+                                                  .async = i >= 40,
+                                                  .stack = stack,
+                                                  .bytes = 4});
+    }
+    finder_look();
+    const struct insight *i = finder_find("sync_loop", "a.py:8");
+    assert_non_null(i);
+    assert_non_null(strstr(i->title, "In-loop sync × 40 — "));
+    assert_non_null(strstr(i->text, " blocked across 40 calls at a.py:8"));
+    assert_int_equal(finder_fact(i, "calls"), 40);
+    finder_end();
+}
+
 /* The program of test_sync_loop with the wait after the loop. */
 TEST(test_sync_hoisted)
 {
@@ -418,14 +464,23 @@ TEST(test_slowed)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sync_loop),      cmocka_unit_test(test_sync_hoisted),
-        cmocka_unit_test(test_sync_no_loop),   cmocka_unit_test(test_sync_severity),
-        cmocka_unit_test(test_sync_pipelined), cmocka_unit_test(test_sync_owns_its_calls),
-        cmocka_unit_test(test_sync_no_line),   cmocka_unit_test(test_other_calls),
-        cmocka_unit_test(test_first_step),     cmocka_unit_test(test_slow_calls),
-        cmocka_unit_test(test_slow_share),     cmocka_unit_test(test_slow_beside_a_copy),
-        cmocka_unit_test(test_slow_beside),    cmocka_unit_test(test_library),
-        cmocka_unit_test(test_copy_loop),      cmocka_unit_test(test_slowed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sync_loop_and_others),
+                                       cmocka_unit_test(test_copy_loop_counts_what_waits),
+                                       cmocka_unit_test(test_sync_loop),
+                                       cmocka_unit_test(test_sync_hoisted),
+                                       cmocka_unit_test(test_sync_no_loop),
+                                       cmocka_unit_test(test_sync_severity),
+                                       cmocka_unit_test(test_sync_pipelined),
+                                       cmocka_unit_test(test_sync_owns_its_calls),
+                                       cmocka_unit_test(test_sync_no_line),
+                                       cmocka_unit_test(test_other_calls),
+                                       cmocka_unit_test(test_first_step),
+                                       cmocka_unit_test(test_slow_calls),
+                                       cmocka_unit_test(test_slow_share),
+                                       cmocka_unit_test(test_slow_beside_a_copy),
+                                       cmocka_unit_test(test_slow_beside),
+                                       cmocka_unit_test(test_library),
+                                       cmocka_unit_test(test_copy_loop),
+                                       cmocka_unit_test(test_slowed)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
