@@ -337,57 +337,6 @@ TEST(repeated_scopes_that_are_left)
     run_free(&r);
 }
 
-/* ---- scopes that are not counted ------------------------------------------------------------- */
-
-/* Each reason is reported with the scope's name, with its number, and in a message. */
-TEST(reasons_for_none)
-{
-    static const struct {
-        const char *way, *setting, *why;
-        const char *env[4];
-    } cases[] = {
-        {"no-context", "uncounted_no_context", "begun while no CUDA context was current", {NULL}},
-        {"beside", "uncounted_beside", "begun while one of another thread was counted", {NULL}},
-        {"capturing",
-         "uncounted_capturing",
-         "begun while a stream was captured into a graph",
-         {NULL}},
-        {"inside",
-         "uncounted_inside",
-         "inside another scope that is counted",
-         {"GPUFL_WINDOWS=1", "GPUFL_WINDOW_SCOPE=here"}},
-        {"no-window", "uncounted_no_window", "outside of windows of capture", {"GPUFL_WINDOWS=1"}},
-        {"window",
-         "uncounted_window",
-         "a window of capture opened or closed meanwhile",
-         {"GPUFL_WINDOWS=1"}},
-        {"alone",
-         "uncounted_failed",
-         "the counters could not be read: see the messages",
-         {"FAKE_CUPTI=fail=cuptiRangeProfilerPushRange:1:999"}},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct run r;
-        char says[128];
-        const char *env[7] = {"GPUFL_RANGE_MODE=scopes", "GPUFL_COUNTER_METRICS=sm__a.sum",
-                              "GPUFL_LOG_PATH=logs"};
-        memcpy(&env[3], cases[i].env, sizeof cases[i].env);
-        print_message("%s\n", cases[i].way);
-        run_all(&r, &(struct run_setup){.env = env,
-                                        .alone = true,
-                                        .program = LIST(cases[i].way),
-                                        .binary = "fake/fake_uncounted"});
-        check_program(&r, 0);
-        snprintf(says, sizeof says, "here: 1, %s", cases[i].why);
-        assert_string_equal(setting(&r, cases[i].setting, 0), "1");
-        assert_string_equal(setting(&r, "uncounted_scope", 0), says);
-        assert_null(setting(&r, "uncounted_scope", 1));
-        check_contains(&r, message_of(&r, "range_profiler.uncounted_scopes"), says);
-        assert_null(row_of(&r, "sm__a.sum", "here"));
-        run_free(&r);
-    }
-}
-
 /* More names of kernels than can be counted one by one: the others are reported as not counted. */
 TEST(more_names_than_are_distinguished)
 {
@@ -585,7 +534,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(repeated_scopes),
         cmocka_unit_test(repeated_scopes_of_one_pass),
         cmocka_unit_test(repeated_scopes_that_are_left),
-        cmocka_unit_test(reasons_for_none),
         cmocka_unit_test(more_names_than_are_distinguished),
         cmocka_unit_test(kernels_one_by_one),
         cmocka_unit_test(kernels_beside_threads_and_graphs),

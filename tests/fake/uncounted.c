@@ -7,6 +7,7 @@
  *   fake_uncounted inside      inside "counted", where it opens a window (GPUFL_WINDOW_SCOPE=here)
  *   fake_uncounted no-window   outside of windows (GPUFL_WINDOWS=1)
  *   fake_uncounted window      its window closes meanwhile (GPUFL_WINDOWS=1)
+ *   fake_uncounted many        1100 scopes of as many names inside "counted", and these once more
  *   fake_uncounted alone       the program has no such reason; the library may have one */
 #include "hooks.h"
 
@@ -27,7 +28,7 @@ int cuStreamCreate(cuda_stream *stream, unsigned flags);
 int cuStreamBeginCapture_v2(cuda_stream stream, int mode);
 int cuStreamEndCapture(cuda_stream stream, cuda_graph *graph);
 
-enum { BROKEN_EXIT = 99 };
+enum { BROKEN_EXIT = 99, MANY_NAMES = 1100 };
 
 static void expect(bool is, const char *what)
 {
@@ -120,12 +121,24 @@ static void window(void)
     gpufl_scope_end(scope);
 }
 
+static void many(void)
+{
+    uint64_t scope = gpufl_scope_begin("counted", "");
+    for (int i = 0; i < 2 * MANY_NAMES; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "step %d", i % MANY_NAMES);
+        gpufl_scope_end(gpufl_scope_begin(name, ""));
+    }
+    launch();
+    gpufl_scope_end(scope);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } ways[] = {
     {"no-context", no_context}, {"beside", beside}, {"capturing", capturing}, {"inside", inside},
-    {"no-window", no_window},   {"window", window}, {"alone", here},
+    {"no-window", no_window},   {"window", window}, {"many", many},           {"alone", here},
 };
 
 int main(int argc, char **argv)

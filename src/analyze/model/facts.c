@@ -127,7 +127,8 @@ static bool is_one_of(const char *text, const char *const *names)
  * listed. */
 static bool repeats(const struct model *m, uint32_t name, bool sessions)
 {
-    static const char *const of_one[] = {"metric", "skipped_metric", "uncounted_scope", NULL};
+    static const char *const of_one[] = {"metric", "skipped_metric", "uncounted_scope",
+                                         "uncounted_unnamed", NULL};
     static const char *const of_several[] = {"ran_as", "why", NULL};
     const char *text = model_text(m, name);
     return is_one_of(text, of_one) || (sessions && is_one_of(text, of_several));
@@ -145,9 +146,12 @@ static int add_setting(struct model *m, struct facts_setting g, bool sessions)
         s->value = g.value;
         return 0;
     }
-    if (f->setting_count == FACTS_ROWS)
+    if (f->setting_count == FACTS_SETTINGS) {
+        f->settings_dropped++;
         return 0;
-    int rc = mem_grow(&f->settings, &f->setting_cap, f->setting_count + 1, sizeof g, FACTS_ROWS);
+    }
+    int rc =
+        mem_grow(&f->settings, &f->setting_cap, f->setting_count + 1, sizeof g, FACTS_SETTINGS);
     if (!rc)
         f->settings[f->setting_count++] = g;
     return rc;
@@ -433,6 +437,7 @@ static int merge_said(struct model *into, const struct sum_facts *o, int64_t shi
         rc = add_message(f, g);
     }
     f->messages_dropped += o->messages_dropped;
+    f->settings_dropped += o->settings_dropped;
     return rc;
 }
 

@@ -13,7 +13,9 @@
 struct model;
 struct wire_batch;
 
-enum { FACTS_MESSAGES = 200, FACTS_ROWS = 256 }; /* the most that are kept in each list */
+/* The most that are kept in each list. A session has a setting for each name of a scope that
+ * hardware counters left out (capture/records/uncounted.c: 1024), and other settings. */
+enum { FACTS_MESSAGES = 200, FACTS_ROWS = 256, FACTS_SETTINGS = 4096 };
 
 struct facts_option {
     uint32_t name, value, source; /* ids of model.names */
@@ -79,6 +81,7 @@ struct sum_facts {
     size_t capability_count, capability_cap;
     struct facts_setting *settings; /* owned; the last of each name, or all where it may repeat */
     size_t setting_count, setting_cap;
+    uint64_t settings_dropped;      /* beyond FACTS_SETTINGS */
     struct facts_message *messages; /* owned; FACTS_MESSAGES at most */
     size_t message_count, message_cap;
     uint64_t messages_dropped; /* different ones beyond that */

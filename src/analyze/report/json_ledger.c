@@ -63,6 +63,7 @@ void json_settings(const struct report *r, struct json_out *j)
         json_out_close_object(j);
     }
     json_out_close_array(j);
+    json_out_count(j, "settings_more", f->settings_dropped);
 }
 
 void json_capabilities(const struct report *r, struct json_out *j)

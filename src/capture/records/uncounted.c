@@ -13,17 +13,28 @@
 
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CELLS = 1024 /* a power of two */, PROBES = 32, REASONS = 32, REASON_BITS = 8 };
+/* A quarter of the cells is used at most, so that a free cell is found within a few probes. */
+enum {
+    NAMED = 1024,      /* names with a reason that have a line of their own */
+    CELLS = 4 * NAMED, /* a power of two */
+    PROBES = 32,
+    REASONS = 32, /* more than there are: further ones share number 0 */
+    REASON_BITS = 8,
+    LIST_TEXT = 300, /* of the names in the message */
+    ONE_TEXT = 200,
+};
 
 static struct {
     _Atomic uint64_t key;   /* written once a session, by the thread that takes the cell */
     _Atomic uint64_t count; /* relaxed: a statistic */
 } cells[CELLS];
 static _Atomic(const char *) reasons[REASONS]; /* static texts; NULL: free */
-static _Atomic uint64_t others;                /* scopes for which there was no cell */
+static _Atomic uint32_t taken;                 /* cells; each thread may exceed NAMED by one */
+static _Atomic uint64_t unnamed[REASONS + 1];  /* scopes without a cell, by the reason's number */
 
 void uncounted_begin(void)
 {
@@ -31,7 +42,9 @@ void uncounted_begin(void)
         atomic_store_explicit(&cells[i].key, 0, memory_order_relaxed);
         atomic_store_explicit(&cells[i].count, 0, memory_order_relaxed);
     }
-    atomic_store_explicit(&others, 0, memory_order_relaxed);
+    for (size_t i = 0; i <= REASONS; i++)
+        atomic_store_explicit(&unnamed[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&taken, 0, memory_order_relaxed);
 }
 
 /* The number of a reason, from 1; 0: there are too many reasons. */
@@ -47,39 +60,94 @@ static unsigned reason_number(const char *why)
     return 0;
 }
 
+/* Finds the cell of a key, or takes a free one. false: there is none. */
+static bool find_cell(uint64_t key, size_t *cell)
+{
+    uint64_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    for (unsigned i = 0; i < PROBES; i++) {
+        uint64_t there = 0;
+        *cell = (at + i) % CELLS;
+        if (atomic_load_explicit(&cells[*cell].key, memory_order_relaxed) == key)
+            return true;
+        if (atomic_load_explicit(&taken, memory_order_relaxed) >= NAMED)
+            continue; /* the key may be in a later cell */
+        if (atomic_compare_exchange_strong_explicit(&cells[*cell].key, &there, key,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
+            return true;
+        }
+        if (there == key)
+            return true;
+    }
+    return false;
+}
+
 void uncounted_note(uint32_t name, const char *why)
 {
     unsigned reason = reason_number(why);
     uint64_t key = (uint64_t)name << REASON_BITS | reason;
-    uint64_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    for (unsigned i = 0; reason && i < PROBES; i++) {
-        size_t cell = (at + i) % CELLS;
-        uint64_t there = 0;
-        if (!atomic_compare_exchange_strong_explicit(&cells[cell].key, &there, key,
-                                                     memory_order_relaxed, memory_order_relaxed) &&
-            there != key)
-            continue;
-        atomic_fetch_add_explicit(&cells[cell].count, 1, memory_order_relaxed);
-        return;
-    }
-    atomic_fetch_add_explicit(&others, 1, memory_order_relaxed);
+    size_t cell;
+    bool named = reason && find_cell(key, &cell);
+    atomic_fetch_add_explicit(named ? &cells[cell].count : &unnamed[reason], 1,
+                              memory_order_relaxed);
 }
 
-static void put(struct writer *w, struct intern *names, const char *text)
+static void put(struct writer *w, struct intern *names, const char *name, const char *text)
 {
     struct setting_row row = {
         .time = clock_mono(),
         .engine = intern_str(names, "RangeProfiler"),
-        .name = intern_str(names, "uncounted_scope"),
+        .name = intern_str(names, name),
         .value = intern_str(names, text),
     };
     writer_row(w, RECORD_setting, (const int64_t *)&row);
 }
 
+static const char *reason_text(unsigned number)
+{
+    return number ? atomic_load_explicit(&reasons[number - 1], memory_order_relaxed)
+                  : "for another reason";
+}
+
+/* The message's names, and how many more there are. */
+struct list {
+    char text[LIST_TEXT];
+    size_t len, more;
+};
+
+static void add(struct list *l, const char *name, uint64_t count, const char *why)
+{
+    char one[ONE_TEXT];
+    size_t n = (size_t)snprintf(one, sizeof one, "%s%.80s: %" PRIu64 ", %s", l->len ? "; " : "",
+                                name, count, why);
+    if (l->more || n >= sizeof one || l->len + n >= sizeof l->text) {
+        l->more++;
+        return;
+    }
+    memcpy(l->text + l->len, one, n + 1);
+    l->len += n;
+}
+
+/* Scopes whose names have no line: the number of them for each reason. Returns the sum. */
+static uint64_t report_unnamed(struct writer *w, struct intern *names)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i <= REASONS; i++) {
+        uint64_t count = atomic_load_explicit(&unnamed[i], memory_order_relaxed);
+        char text[640];
+        if (!count)
+            continue;
+        snprintf(text, sizeof text, "%" PRIu64 ", %s", count, reason_text(i));
+        put(w, names, "uncounted_unnamed", text);
+        sum += count;
+    }
+    return sum;
+}
+
 void uncounted_report(struct writer *w, struct intern *names)
 {
-    char all[360] = "";
-    size_t len = 0;
+    struct list all = {0};
+    char rest[120] = "", more[120] = "";
     for (size_t i = 0; i < CELLS; i++) {
         uint64_t key = atomic_load_explicit(&cells[i].key, memory_order_relaxed);
         uint64_t count = atomic_load_explicit(&cells[i].count, memory_order_relaxed);
@@ -87,22 +155,22 @@ void uncounted_report(struct writer *w, struct intern *names)
         if (!key || !count)
             continue;
         const char *name = intern_text(names, (uint32_t)(key >> REASON_BITS), NULL);
-        const char *why = atomic_load_explicit(&reasons[(key & ((1 << REASON_BITS) - 1)) - 1],
-                                               memory_order_relaxed);
+        const char *why = reason_text(key & ((1 << REASON_BITS) - 1));
         snprintf(text, sizeof text, "%.400s: %" PRIu64 ", %s", *name ? name : "(unnamed)", count,
                  why);
-        put(w, names, text);
-        if (len < sizeof all)
-            len += (size_t)snprintf(all + len, sizeof all - len, "%s%.80s: %" PRIu64 ", %s",
-                                    len ? "; " : "", name, count, why);
+        put(w, names, "uncounted_scope", text);
+        add(&all, name, count, why);
     }
-    uint64_t rest = atomic_load_explicit(&others, memory_order_relaxed);
-    if (rest) {
-        char text[64];
-        snprintf(text, sizeof text, "(other names): %" PRIu64, rest);
-        put(w, names, text);
-    }
-    if (*all)
+    uint64_t nameless = report_unnamed(w, names);
+    if (all.more)
+        snprintf(more, sizeof more, "; and %zu more, each with a line in the session's settings",
+                 all.more);
+    if (nameless)
+        snprintf(rest, sizeof rest,
+                 "; and %" PRIu64 " scopes that are not named, since %d names "
+                 "have a line",
+                 nameless, NAMED);
+    if (all.len)
         message_say(SEVERITY_NOTE, "range_profiler.uncounted_scopes",
-                    "scopes that were not counted: %s", all);
+                    "scopes that were not counted: %s%s%s", all.text, more, rest);
 }

@@ -406,19 +406,30 @@ static void page_counters(struct page *p)
     page_of_pass(p, MODEL_COUNTERS);
 }
 
+/* Lists the settings of a name that scopes without counters have. Returns how many there are, with
+ * those beyond the first `top`. */
+static size_t list_uncounted(struct page *p, const char *name, const char *form, size_t top)
+{
+    static const char title[] = "Scopes without hardware counters: how often, and why";
+    const struct sum_facts *f = &p->model->facts;
+    size_t n = 0;
+    for (size_t i = 0; i < f->setting_count; i++) {
+        if (strcmp(model_text(p->model, f->settings[i].name), name) != 0 || n++ >= top)
+            continue;
+        if (n == 1 && !*form)
+            page_heading(p, title);
+        page_text(p, "%s%s", form, model_text(p->model, f->settings[i].value));
+    }
+    return n;
+}
+
 /* Lists the scopes without counters of RangeProfiler, from the session's settings. */
 static void page_uncounted(struct page *p)
 {
-    const struct sum_facts *f = &p->model->facts;
-    bool any = false;
-    for (size_t i = 0; i < f->setting_count; i++) {
-        if (strcmp(model_text(p->model, f->settings[i].name), "uncounted_scope") != 0)
-            continue;
-        if (!any)
-            page_heading(p, "Scopes without hardware counters: how often, and why");
-        any = true;
-        page_text(p, "%s", model_text(p->model, f->settings[i].value));
-    }
+    size_t top = report_top(p->report), n = list_uncounted(p, "uncounted_scope", "", top);
+    if (n > top)
+        page_text(p, "… and %zu more names and reasons (--top 0: all)", n - top);
+    (void)list_uncounted(p, "uncounted_unnamed", "further names: ", SIZE_MAX);
 }
 
 void page_profile(struct page *p)
