@@ -183,6 +183,20 @@ static const struct part_head *learn(struct upload_session *s, const char *name)
     return head;
 }
 
+/* Chooses the parts of the session's kind. A part of ours that nothing tells so, since its first
+ * lines are damaged, cannot be sent. */
+static void choose(struct upload_session *s, bool *keep)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct ship_part *p = &s->parts[i];
+        keep[i] = p->head.ours == s->ours;
+        if (keep[i] || !s->ours || !p->bytes || p->head.session[0])
+            continue;
+        if (!s->unread++)
+            s->unread_path = p->path;
+    }
+}
+
 /* Drops the parts for which keep is false. */
 static void keep_parts(struct upload_session *s, const bool *keep)
 {
@@ -226,8 +240,7 @@ static int read_session(struct upload_session *s, const struct discover_session 
     if (!rc) {
         const struct part_head *head = learn(s, d->name);
         bool *keep = left + d->count;
-        for (size_t i = 0; i < s->count; i++)
-            keep[i] = s->parts[i].head.ours == s->ours;
+        choose(s, keep);
         s->state = s->ours ? state_of_ours(s, head) : state_of_theirs(s, lefts);
         if (s->ours)
             keep_parts(s, keep);

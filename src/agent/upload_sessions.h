@@ -33,8 +33,10 @@ struct upload_session {
     size_t count;
     int64_t bytes;    /* on disk */
     unsigned missing; /* parts that are left out between others */
-    bool settled;     /* for callers that read again: nothing is left to do; false at first */
-    size_t waiting;   /* parts of the public client that it has not published: it still runs */
+    unsigned unread;  /* parts that have bytes and whose session cannot be read: not in parts */
+    const char *unread_path; /* the first of these; NULL: none */
+    bool settled;   /* for callers that read again: nothing is left to do; false at first */
+    size_t waiting; /* parts of the public client that it has not published: it still runs */
 };
 
 struct upload_sessions {

@@ -223,6 +223,19 @@ class Odd(Case):
         self.assertEqual(bytes(self.server.channels[folder.name, "device"]), plain(parts[0]))
         self.assertEqual(self.server.complete, [])
 
+    def test_a_part_that_is_damaged_from_the_first_line_is_named(self):
+        folder = self.session(kernels=100)
+        (folder / "device.log").write_bytes(b'{"kernel":[[1,2,\n')
+        code, said, _ = self.result()
+        self.assertEqual((code, said["result"]), (1, "partly"))
+        self.assertEqual(said["sessions"][0]["note"], "device.log is damaged from the first line on, and not sent")
+        self.assertTrue(said["sessions"][0]["complete"])
+        self.assertEqual({c for _, c in self.server.channels}, {"scope", "system"})
+        self.assertIn("complete; device.log is damaged from the first line on, and not sent", self.upload("--force").stdout)
+        (folder / "device.log").write_bytes(b"")  # nothing is lost with an empty file
+        code, said, _ = self.result()
+        self.assertEqual((code, said["sessions"][0]["note"]), (0, None))
+
     def test_lines_left_out_are_named(self):
         folder = self.session(kernels=100)
         self.server.script = [{"reject": [2, 3]}]

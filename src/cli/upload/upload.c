@@ -213,17 +213,29 @@ static bool complete_session(struct upload *u, const struct upload_session *s,
     return false;
 }
 
+/* Adds to the note which files were not sent, since they are damaged from the start. */
+static void note_unread(const struct upload_session *s, char *note, size_t size)
+{
+    size_t n = strlen(note);
+    if (!s->unread)
+        return;
+    snprintf(note + n, size - n, "%s%.255s%s damaged from the first line on, and not sent",
+             n ? "; " : "", path_base(s->unread_path),
+             s->unread > 1 ? " and other files are" : " is");
+}
+
 static void upload_one(struct upload *u, const struct upload_session *s, size_t index, size_t of)
 {
     struct ship_result sent;
-    char note[256];
+    char note[640];
     upload_show_begin(&u->show, s, index, of);
     send_session(u, s, &sent);
     bool there = sent.bodies || sent.before || (sent.end == SHIP_ALL && s->count);
     bool completed = complete_session(u, s, &sent, note, sizeof note);
+    note_unread(s, note, sizeof note);
     struct upload_outcome o = {.session = s, .sent = &sent, .completed = completed, .note = note};
     upload_show_outcome(&u->show, &o);
-    bool whole = sent.end == SHIP_ALL && completed;
+    bool whole = sent.end == SHIP_ALL && completed && !s->unread;
     u->whole += whole;
     u->some += there && !whole;
     u->over = sent.end == SHIP_STOPPED || sent.end == SHIP_REFUSED;
