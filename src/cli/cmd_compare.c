@@ -4,6 +4,7 @@
 #include "cli/fetched.h"
 
 #include "analyze/compare/compare.h"
+#include "analyze/insight/findings.h"
 #include "analyze/model/load.h"
 #include "analyze/model/model.h"
 #include "analyze/read/discover.h"
@@ -23,10 +24,12 @@ static const struct cmd_text text = {
     "  gpufl compare --least 5 before after  what changed by 5 % and more\n"
     "  gpufl compare --json a b | jq '.kernels[] | select(.verdict == \"slower\")'\n"
     "\n"
-    "Exit codes: 0 compared, 1 nothing could be read or written, 2 bad usage.\n",
+    "Exit codes: 0 compared; 1 nothing could be read or written, or damage makes\n"
+    "kernels, copies, waits, memory or scopes of a session unknown (the comparison is\n"
+    "there, of what is known); 2 bad usage.\n",
 };
 
-enum { TOP = 20, NAMES_MAX = 1 << 22, NAME_BYTES_MAX = 1 << 30 };
+enum { TOP = 20, NAMES_MAX = 1 << 22, NAME_BYTES_MAX = 1 << 30, UNKNOWN_MAX = 1 << 12 };
 
 struct arguments {
     bool json, color, no_color;
@@ -37,7 +40,20 @@ struct side {
     struct digest digests[COMPARE_SESSIONS];
     const struct digest *list[COMPARE_SESSIONS];
     size_t count;
+    size_t damaged;    /* sessions of which something is unknown because of damage */
+    char unknown[512]; /* what is unknown of the first of them */
 };
+
+/* Notes what is unknown of a session because its log is damaged. */
+static void note_damage(struct side *s, const struct model *m)
+{
+    struct buf said;
+    buf_init(&said, UNKNOWN_MAX);
+    if (findings_damaged(m, &said) && !s->damaged++)
+        snprintf(s->unknown, sizeof s->unknown, "%s: %s", model_text(m, m->facts.session),
+                 buf_cstr(&said));
+    buf_fini(&said);
+}
 
 static int read_session(struct side *s, const struct discover_session *d, bool alone, struct err *e)
 {
@@ -54,6 +70,7 @@ static int read_session(struct side *s, const struct discover_session *d, bool a
     if (!rc && (alone || m.facts.pass <= 1)) {
         struct digest *into = &s->digests[s->count];
         rc = digest_open(into, &m);
+        note_damage(s, &m);
         s->list[s->count++] = into;
         if (rc)
             err_set(e, rc, "%s", err_text(rc));
@@ -104,6 +121,21 @@ static int write_comparison(const struct arguments *a, const struct comparison *
                                   : cmd_finish_output("compare");
 }
 
+/* Says which sessions are damaged, after the comparison of what is known. */
+static int say_damage(const struct side sides[COMPARE_SIDES])
+{
+    int rc = CMD_OK;
+    for (int i = 0; i < COMPARE_SIDES; i++) {
+        char more[64] = "";
+        if (!sides[i].damaged)
+            continue;
+        if (sides[i].damaged > 1)
+            snprintf(more, sizeof more, "; %zu sessions of it are damaged", sides[i].damaged);
+        rc = cmd_fail("compare", "%c, session %s%s", 'A' + i, sides[i].unknown, more);
+    }
+    return rc;
+}
+
 static int compare_paths(const struct arguments *a, const char *const paths[COMPARE_SIDES])
 {
     static struct side sides[COMPARE_SIDES]; /* large */
@@ -116,6 +148,7 @@ static int compare_paths(const struct arguments *a, const char *const paths[COMP
     rc = compare_open(&c, sides[0].list, sides[0].count, sides[1].list, sides[1].count,
                       (double)a->least / 100);
     rc = rc ? cmd_fail("compare", "%s", err_text(rc)) : write_comparison(a, &c);
+    rc = rc ? rc : say_damage(sides);
     compare_close(&c);
 done:
     for (int side = 0; side < COMPARE_SIDES; side++)

@@ -110,20 +110,23 @@ static int add_shapes(struct comparison *c, struct compare_side *s, const struct
     return 0;
 }
 
-/* The number of the side's sessions whose kernels, or scopes, are known. */
-static double knowing(const struct comparison *c, unsigned side, bool kernels)
+static bool knows(const struct digest *d, bool kernels)
 {
-    double n = 0;
+    return kernels ? d->kernel_count != CELL_NULL : !d->scopes_unknown;
+}
+
+/* The number of the side's sessions that know how many kernels, or scopes, they had. */
+static size_t knowing(const struct comparison *c, unsigned side, bool kernels)
+{
+    size_t n = 0;
     for (size_t i = 0; i < c->counts[side]; i++)
-        n += kernels ? c->sides[side][i]->kernel_count != CELL_NULL
-                     : !c->sides[side][i]->scopes_unknown;
+        n += knows(c->sides[side][i], kernels);
     return n;
 }
 
-/* each: the result of knowing(). logs: gets the logarithm of the mean duration for each session
- * that has the item. */
+/* logs: gets the logarithm of the mean duration for each session that has the item. */
 static int sum_side(struct comparison *c, struct compare_side *s, const struct found *f, size_t n,
-                    double each, double logs[COMPARE_SESSIONS])
+                    double logs[COMPARE_SESSIONS])
 {
     double gpu = 0;
     int rc = 0;
@@ -143,23 +146,37 @@ static int sum_side(struct comparison *c, struct compare_side *s, const struct f
     }
     s->mean = s->calls ? (double)s->total / (double)s->calls : NAN;
     s->gpu = s->calls ? gpu / (double)s->calls : NAN;
-    s->calls_each = each > 0 ? (double)s->calls / each : NAN;
-    s->total_each = each > 0 ? (double)s->total / each : NAN;
     return rc;
+}
+
+/* Sums what the sessions have that know how many kernels, or scopes, they had. */
+static void sum_each(const struct comparison *c, struct compare_side *s, unsigned side,
+                     const struct found *f, size_t n, bool kernels)
+{
+    double calls = 0, total = 0, each = (double)knowing(c, side, kernels);
+    for (size_t i = 0; i < n; i++) {
+        bool is_known = knows(c->sides[side][f[i].session], kernels);
+        s->cut = s->cut || !is_known;
+        calls += is_known ? (double)f[i].item->calls : 0;
+        total += is_known ? (double)f[i].item->total : 0;
+    }
+    s->calls_each = each > 0 ? calls / each : NAN;
+    s->total_each = each > 0 ? total / each : NAN;
 }
 
 /* ---- a row ----------------------------------------------------------------------------------- */
 
-static bool same_shapes(const struct compare_side *a, const struct compare_side *b)
+/* False if side a has a shape that b does not have, unless b is cut: its shapes are not all. */
+static bool has_shapes(const struct compare_side *a, const struct compare_side *b)
 {
-    for (size_t i = 0; i < a->shape_count; i++) {
+    for (size_t i = 0; i < a->shape_count && !b->cut; i++) {
         bool found = false;
         for (size_t k = 0; k < b->shape_count && !found; k++)
             found = strcmp(a->shapes[i].text, b->shapes[k].text) == 0;
         if (!found)
             return false;
     }
-    return a->shape_count == b->shape_count;
+    return true;
 }
 
 static void test_sessions(struct compare_row *r, const double *a, size_t na, const double *b,
@@ -218,12 +235,15 @@ static int make_row(struct comparison *c, struct compare_row *r, const struct fo
                               .better = NAN,
                               .p = NAN,
                               .q = NAN};
-    int rc = sum_side(c, &r->sides[0], f, na, knowing(c, 0, kernels), logs[0]);
-    rc = rc ? rc : sum_side(c, &r->sides[1], f + na, n - na, knowing(c, 1, kernels), logs[1]);
+    int rc = sum_side(c, &r->sides[0], f, na, logs[0]);
+    rc = rc ? rc : sum_side(c, &r->sides[1], f + na, n - na, logs[1]);
+    sum_each(c, &r->sides[0], 0, f, na, kernels);
+    sum_each(c, &r->sides[1], 1, f + na, n - na, kernels);
     rc = rc ? rc : test_row(r, f, na, n - na, logs);
     r->difference = r->sides[1].total_each - r->sides[0].total_each;
     r->shapes_differ =
-        r->sides[0].calls && r->sides[1].calls && !same_shapes(&r->sides[0], &r->sides[1]);
+        r->sides[0].calls && r->sides[1].calls &&
+        !(has_shapes(&r->sides[0], &r->sides[1]) && has_shapes(&r->sides[1], &r->sides[0]));
     return rc;
 }
 
@@ -418,6 +438,15 @@ static bool same_values(const char *const *a, size_t na, const char *const *b, s
     return na == nb;
 }
 
+/* True if a side has no value of a fact, and a damaged log may have had one. */
+static bool may_be_lost(const struct comparison *c, unsigned side, size_t values)
+{
+    bool damaged = false;
+    for (size_t i = 0; i < c->counts[side]; i++)
+        damaged |= c->sides[side][i]->damaged;
+    return damaged && !values;
+}
+
 static int add_fact(struct comparison *c, const char *key)
 {
     struct compare_fact f = {.key = key};
@@ -431,7 +460,7 @@ static int add_fact(struct comparison *c, const char *key)
     f.measured = !isnan(means[0]) && !isnan(means[1]);
     bool same = f.measured ? fabs(means[1] - means[0]) <= COMPARE_LEAST * fabs(means[0])
                            : same_values(f.values[0], f.counts[0], f.values[1], f.counts[1]);
-    if (!same)
+    if (!same && !may_be_lost(c, 0, f.counts[0]) && !may_be_lost(c, 1, f.counts[1]))
         c->facts[c->fact_count++] = f;
     return 0;
 }

@@ -53,9 +53,10 @@ const char *compare_test_word(enum compare_test t); /* "none", "welch", "mann_wh
 struct compare_side {
     size_t sessions; /* sessions that have it */
     int64_t calls, total;
+    bool cut;    /* a session has it that does not know how often: calls, total are too small */
     double mean; /* ns a call; NAN: none */
-    /* Calls of an average session of the side. Sessions whose kernels or scopes are unknown are
-     * left out; those without this one count. NAN: all are unknown. */
+    /* Calls of an average session of the side. Sessions that do not know how many kernels or scopes
+     * they had are left out; those without this one count. NAN: no session knows. */
     double calls_each;
     double total_each; /* ns */
     double gpu;        /* scopes: ns of kernels per call; NAN: unknown */

@@ -197,7 +197,7 @@ static int by_total(const void *a, const void *b)
 static int put_scopes(struct digest *d, const struct model *m)
 {
     const struct scope_node *nodes = m->scopes.nodes;
-    bool known = sum_scopes_known(m, SCOPE_KERNELS);
+    bool known = sum_scopes_known(m, SCOPE_KERNELS) && !sum_known_is_cut(m, KNOWN_KERNELS);
     size_t all;
     uint32_t *longest = scope_longest(m, &all);
     size_t n = all < DIGEST_ITEMS ? all : DIGEST_ITEMS;
@@ -219,6 +219,12 @@ static int put_scopes(struct digest *d, const struct model *m)
     if (!rc)
         qsort(d->scopes, d->scope_count, sizeof *d->scopes, by_total);
     return rc;
+}
+
+/* True if the number of a session's kernels or scopes is known. */
+static bool is_whole(const struct model *m, enum known_kind k)
+{
+    return sum_known_is(m, k) && !sum_known_is_cut(m, k);
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -284,7 +290,7 @@ static int put_devices(struct digest *d, const struct model *m)
                 : put_measured(d, "memory clock, mean", "MHz",
                                &x->metrics[COL_device_metric_clock_mem]);
     }
-    if (rc || !sum_known_is(m, KNOWN_KERNELS)) /* which GPUs were in use is unknown then */
+    if (rc || !is_whole(m, KNOWN_KERNELS)) /* which GPUs were in use is unknown then */
         return rc;
     snprintf(text, sizeof text, "%u", used);
     return put_fact(d, "GPUs in use", text, NAN);
@@ -333,12 +339,12 @@ int digest_open(struct digest *d, const struct model *m)
     int64_t offset = sum_facts_epoch(m);
     d->started = offset ? m->facts.start + offset : 0;
     d->duration = sum_facts_duration(m);
-    bool known = sum_known_is(m, KNOWN_KERNELS);
+    bool known = is_whole(m, KNOWN_KERNELS);
     d->kernel_count = known ? (int64_t)m->kernels.time.count : CELL_NULL;
     d->kernel_time = known ? m->kernels.time.total : CELL_NULL;
     d->busy = known ? busy.busy : CELL_NULL;
     d->simulated = m->facts.simulated;
-    d->scopes_unknown = !sum_known_is(m, KNOWN_SCOPES);
+    d->scopes_unknown = !is_whole(m, KNOWN_SCOPES);
     d->damaged = m->facts.damaged != 0;
     int rc = put_facts(d, m);
     rc = rc ? rc : put_kernels(d, &m->kernels, m);

@@ -58,7 +58,8 @@ struct digest {
     const char *session, *app, *host;
     int64_t started;           /* ns since the Unix epoch; 0: unknown */
     int64_t duration;          /* ns */
-    int64_t kernel_count;      /* launches; CELL_NULL: unknown, as the two below */
+    int64_t kernel_count;      /* launches; CELL_NULL: unknown, as the two below, also where
+                                * damage left only some of them */
     int64_t kernel_time, busy; /* ns: summed, and as a union */
     struct digest_fact *facts;
     size_t fact_count;
@@ -69,7 +70,7 @@ struct digest {
     int64_t kernels_all, scopes_all;
     struct digest_rest kernel_rest, scope_rest; /* 0 in a digest that was read */
     bool simulated;
-    bool scopes_unknown; /* the log does not say which scopes there were */
+    bool scopes_unknown; /* the log does not say how many scopes there were */
     bool damaged;        /* parts of the log could not be read, so something is missing here */
 };
 

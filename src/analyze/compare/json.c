@@ -29,6 +29,7 @@ static void put_session(struct json_out *j, const struct digest *d)
     json_out_bool(j, "simulated", d->simulated);
     json_out_int(j, "kernel_names", d->kernels_all);
     json_out_int(j, "scope_paths", d->scopes_all);
+    json_out_bool(j, "damaged", d->damaged);
     json_out_close_object(j);
 }
 
@@ -80,7 +81,7 @@ static void put_side(struct json_out *j, const char *key, const struct compare_s
 {
     json_out_object(j, key);
     json_out_count(j, "sessions", s->sessions);
-    bool known = !isnan(s->total_each);
+    bool known = !isnan(s->total_each) && !s->cut;
     json_out_int(j, "calls", known ? s->calls : CELL_NULL);
     json_out_int(j, "total_ns", known ? s->total : CELL_NULL);
     json_out_number(j, "mean_ns", s->mean);

@@ -189,8 +189,6 @@ static void say_no_kernels(const struct model *m, int64_t duration, const char *
 static void say_known_in_part(const struct model *m, struct buf *out)
 {
     unsigned without = sum_known_without(m, KNOWN_KERNELS);
-    const struct sum_ledger *l = &m->ledger;
-    int64_t read = (int64_t)m->facts.rows[RECORD_kernel];
     if (!m->kernels.time.count && !m->graphs.whole)
         return;
     if (without) {
@@ -199,8 +197,7 @@ static void say_known_in_part(const struct model *m, struct buf *out)
         findings_put_none(m, "kernels", out);
         buf_str(out, ".\n");
     }
-    if (sum_known_gpu_is_cut(m) && !(l->any && l->final && l->row.kernels_written != CELL_NULL &&
-                                     l->row.kernels_written <= read))
+    if (sum_known_is_cut(m, KNOWN_KERNELS))
         buf_str(out,
                 "Parts of the device channel are damaged: the GPU did at least what is counted "
                 "here.\n");

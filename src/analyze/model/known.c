@@ -106,15 +106,19 @@ static int64_t done(const struct model *m, enum known_kind kind)
     return launched > recorded ? launched : recorded;
 }
 
-bool sum_known_gpu_is_cut(const struct model *m)
-{
-    return m->facts.damaged & 1u << DISCOVER_DEVICE;
-}
-
 /* True if a part of a channel cannot be read. */
 static bool is_cut(const struct model *m, const struct kind *k)
 {
     return m->facts.damaged & 1u << k->channel;
+}
+
+bool sum_known_is_cut(const struct model *m, enum known_kind k)
+{
+    int64_t written = ledger_cell(m, kinds[k].written);
+    enum record_type record = k == KNOWN_SCOPES ? RECORD_scope : RECORD_kernel;
+    bool all = m->ledger.any && m->ledger.final && written != CELL_NULL &&
+               written <= (int64_t)m->facts.rows[record];
+    return is_cut(m, &kinds[k]) && !all;
 }
 
 /* True if the channel with the ledger and the capabilities cannot be read. */

@@ -78,8 +78,9 @@ bool sum_known_worked(const struct model *m);
  * recorded. */
 bool sum_known_no_window(const struct model *m);
 
-/* True if the device channel is damaged, so that the log's rows of the GPU's work are not all
- * of them. */
-bool sum_known_gpu_is_cut(const struct model *m);
+/* True if kernels or scopes that the log had may be missing among those that were read: a part of
+ * their channel cannot be read, and the last ledger does not say that as many were written as were
+ * read. Their number is then the least that there was. */
+bool sum_known_is_cut(const struct model *m, enum known_kind k);
 
 #endif

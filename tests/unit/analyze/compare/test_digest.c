@@ -3,11 +3,13 @@
  * are. */
 #include "analyze/compare/compare.h"
 #include "analyze/model/model.h"
+#include "analyze/read/discover.h"
 #include "base/err.h"
 #include "tests/test.h"
 #include "tests/unit/support/rows.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +179,47 @@ TEST(test_shapes)
     model_fini(&m);
 }
 
+/* Damage left some of the kernels: their durations are compared, and how many there were, how long
+ * they ran together, and which of A's are gone, is unknown. If the ledger says that as many were
+ * written as were read, nothing is missing. */
+TEST(test_some_were_read)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        struct model m[COMPARE_SIDES];
+        struct digest d[COMPARE_SIDES];
+        struct comparison c;
+        enum { A = 12, B = 10, ROWS_OF_B = B + SHAPES + 1 };
+        load(&m[0], A);
+        load(&m[1], B);
+        m[1].facts.damaged = 1u << DISCOVER_DEVICE;
+        m[1].ledger.any = m[1].ledger.final = true;
+        m[1].ledger.row.kernels_written = ROWS_OF_B + !whole;
+        for (int i = 0; i < COMPARE_SIDES; i++)
+            assert_int_equal(digest_open(&d[i], &m[i]), 0);
+        assert_true(d[1].damaged);
+        assert_int_equal(d[1].kernel_item_count, B);
+        assert_int_equal(d[1].kernel_count, whole ? ROWS_OF_B : CELL_NULL);
+        assert_int_equal(d[1].kernels_all, whole ? B : CELL_NULL);
+        assert_true(whole || (d[1].kernel_time == CELL_NULL && d[1].busy == CELL_NULL));
+        const struct digest *a = &d[0], *b = &d[1];
+        assert_int_equal(compare_open(&c, &a, 1, &b, 1, COMPARE_LEAST), 0);
+        for (size_t i = 0; i < c.kernel_count; i++) {
+            const struct compare_row *r = &c.kernels[i];
+            assert_true(isnan(r->difference) == !whole);
+            assert_true(isnan(r->sides[1].calls_each) == !whole);
+            if (r->sides[1].calls)
+                assert_int_equal(r->sides[1].cut, !whole);
+            else
+                assert_int_equal(r->verdict, whole ? COMPARE_GONE : COMPARE_UNCLEAR);
+        }
+        compare_close(&c);
+        for (int i = 0; i < COMPARE_SIDES; i++) {
+            digest_close(&d[i]);
+            model_fini(&m[i]);
+        }
+    }
+}
+
 /* A digest of an earlier version does not say how many there are: a full table means unknown, one
  * that is not full has all. */
 TEST(test_numbers_of_all)
@@ -215,8 +258,8 @@ TEST(test_numbers_of_all)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_those_with_most_time),
-                                       cmocka_unit_test(test_shapes),
-                                       cmocka_unit_test(test_numbers_of_all)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_those_with_most_time), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_numbers_of_all), cmocka_unit_test(test_some_were_read)};
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }
