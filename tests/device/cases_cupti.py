@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from lab import Skipped, case, expect
+from output import differences, printed_by, unlike
 
 
 ENGINES = ["Monitor", "Sync", "Trace", "PcSampling", "PmSampling", "RangeProfiler", "SassMetrics", "Deep"]
@@ -52,30 +53,6 @@ def run(command, cwd, env, timeout=TIMEOUT):
         process.communicate()
         return "hangs", []
     return process.returncode, out.splitlines()
-
-
-TIME = re.compile(r"\d+(\.\d+)? ?(ns|us|ms|s|sec|seconds)\b")
-NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(\.\d+)?")
-
-
-def forms_of(lines):
-    """The lines in any order, '#' for each number."""
-    return sorted(NUMBER.sub("#", line) for line in lines)
-
-
-def differences(bare, lines):
-    """What a run has that the runs alone do not have, except for times; "": nothing. If the runs alone have other lines
-    each time (as of a program that samples), only the exit codes are compared."""
-    bare, lines = [[TIME.sub("#", l) for l in run] for run in bare], [TIME.sub("#", l) for l in lines]
-    form = forms_of(bare[0])
-    if any(forms_of(run) != form for run in bare):
-        return ""
-    got = forms_of(lines)
-    if got != form:
-        missing, more = [l for l in form if l not in got][:3], [l for l in got if l not in form][:3]
-        return f"other lines: without {missing}, with {more}"
-    lost = sorted(set.intersection(*map(set, bare)) - set(lines))
-    return f"values that were the same in each run alone are not: {lost[:4]}" if lost else ""
 
 
 @case
@@ -153,25 +130,39 @@ AT_ONCE = 12  # processes that share the GPU
 YIELDING = "yield_cupti"
 
 
+class Run:
+    """A run of the suite, alone or under an engine: exit codes of its shards, the result of each test, and what it
+    printed."""
+
+    def __init__(self, shards, traced):
+        self.codes = [done.returncode for done in shards]
+        self.results = {test: said for done in shards for test, said in results_of(done.stderr).items()}
+        self.said = "\n".join(done.stderr for done in shards)
+        # By shard and by stream: a line that went from one to another is a difference, too.
+        self.printed = {(number, stream): printed_by(getattr(done, stream), traced)
+                        for number, done in enumerate(shards) for stream in ("stdout", "stderr")}
+
+    def ok(self):
+        return sum(said == "ok" for said in self.results.values())
+
+
 def shard(lab, engine, number):
-    """(exit code, result of each test) of one shard of the suite, alone or under an engine (or YIELDING)."""
+    """One shard of the suite, alone or under an engine (or YIELDING)."""
     out = lab.work / f"{engine}-{number}"
     way = ["--yield-cupti"] if engine == YIELDING else ["-e", engine]
     prefix = [lab.gpufl, "trace", "-q", "--no-report", *way, "-o", out, "--"] if engine else []
-    done = subprocess.run([*map(str, prefix), sys.executable, "-m", "numba.runtests", "-v",
+    return subprocess.run([*map(str, prefix), sys.executable, "-m", "numba.runtests", "-v",
                            "-j", f"{number}:{SHARDS}", "numba.cuda.tests.cudapy"],
-                          cwd=lab.work, capture_output=True, text=True, timeout=1200, errors="replace",
+                          cwd=lab.work, capture_output=True, text=True, timeout=1200, errors="replace", check=False,
                           env={**os.environ, "PYTHONPATH": f"{lab.work / 'site'}:{os.environ.get('PYTHONPATH', '')}"})
-    return done.returncode, results_of(done.stderr), done.stderr
 
 
 def suite(lab, engine):
-    """The results of all shards: codes in their order, and all results."""
+    """A run of all shards."""
     (lab.work / "site").mkdir(exist_ok=True)
     (lab.work / "site" / "sitecustomize.py").write_text(SITE)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:  # concurrently: results are compared, not times
-        runs = list(pool.map(lambda number: shard(lab, engine, number), range(SHARDS)))
-    return [code for code, _, _ in runs], {t: r for _, found, _ in runs for t, r in found.items()}, "\n".join(r[2] for r in runs)
+        return Run(list(pool.map(lambda number: shard(lab, engine, number), range(SHARDS))), bool(engine))
 
 
 def why_of(test, text):
@@ -180,7 +171,7 @@ def why_of(test, text):
     return " | ".join(line.strip() for line in found[1].splitlines()[-8:]) if found else ""
 
 
-suite_alone = []  # (codes, results) of a run without gpufl, which the cases of one call share
+suite_alone = []  # runs without gpufl, which the cases of one call share: the first one is compared
 
 
 def ran_as(lab, engine):
@@ -197,24 +188,39 @@ def ran_as(lab, engine):
 
 
 def same_results(lab, engine):
-    """Fails if a test of numba's suite has another result under the engine than alone. If a test differs, the suite
-    runs alone once more: some results depend on what else uses the GPU, and such a test is not compared."""
+    """Fails if a test of numba's suite has another result under the engine than alone, or if a shard prints something
+    else. If a result differs, the suite runs alone once more: some results depend on what else uses the GPU, and such a
+    test is not compared, nor is the output, which has its traceback. If only the output differs, a second run alone is
+    enough for all cases of one call."""
     if not suite_alone:
-        codes, found, text = suite(lab, None)
-        if len(found) < 500:
-            raise Skipped(f"the suite does not run here: {len(found)} results, {text[-300:]}")
-        suite_alone.append((codes, found))
-    codes, alone = suite_alone[0]
-    again, traced, said = suite(lab, engine)
-    print(f"      {len(alone)} tests alone ({sum(r == 'ok' for r in alone.values())} ok), {len(traced)} under {engine} "
-          f"({sum(r == 'ok' for r in traced.values())} ok), recorded as {ran_as(lab, engine)}", flush=True)
-    differ = sorted(t for t in {*alone, *traced} if alone.get(t) != traced.get(t))
-    once_more = suite(lab, None)[1] if differ else {}
+        suite_alone.append(suite(lab, None))
+    alone = suite_alone[0]
+    if len(alone.results) < 500:
+        suite_alone.clear()
+        raise Skipped(f"the suite does not run here: {len(alone.results)} results, {alone.said[-300:]}")
+    traced = suite(lab, engine)
+    print(f"      {len(alone.results)} tests alone ({alone.ok()} ok), {len(traced.results)} under {engine} "
+          f"({traced.ok()} ok), recorded as {ran_as(lab, engine)}", flush=True)
+    differ = sorted(t for t in {*alone.results, *traced.results} if alone.results.get(t) != traced.results.get(t))
+    if differ or (other_output(traced) and len(suite_alone) == 1):
+        suite_alone.append(suite(lab, None))
+    once_more = suite_alone[-1].results
     for t in differ:
-        print(f"      {t}: {alone.get(t)} alone, {once_more.get(t)} once more, {traced.get(t)} traced: {why_of(t, said)[:1200]}", flush=True)
-    wrong = [t for t in differ if alone.get(t) == once_more.get(t)]
+        print(f"      {t}: {alone.results.get(t)} alone, {once_more.get(t)} once more, {traced.results.get(t)} traced: "
+              f"{why_of(t, traced.said)[:1200]}", flush=True)
+    wrong = [t for t in differ if alone.results.get(t) == once_more.get(t)]
     expect(not wrong, f"{engine}: {len(wrong)} tests: {wrong[:10]}")
-    expect(codes == again or differ, f"exit codes {codes} alone, {again} traced")
+    expect(alone.codes == traced.codes or differ, f"exit codes {alone.codes} alone, {traced.codes} traced")
+    lines = other_output(traced)
+    for where, line in lines[:20]:
+        print(f"      {where}: {line[:300]}", flush=True)
+    expect(not lines or differ, f"{engine}: {len(lines)} lines are printed more or less often than alone: {lines[:3]}")
+
+
+def other_output(traced):
+    """(shard and stream, line) of what a traced run printed otherwise than the runs alone."""
+    return [(f"shard {where[0]}, {where[1]}", line) for where, printed in traced.printed.items()
+            for line in unlike([run.printed[where] for run in suite_alone], printed)]
 
 
 def numba_suite_under(engine):
