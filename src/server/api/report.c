@@ -25,7 +25,8 @@ static const struct {
     {"summary",
      "answer simulated time summary session run sessions idle kernels-by_name copies fills memory "
      "managed_memory graphs devices host windows"},
-    {"ledger", "ledger log settings capabilities known options messages vendor_overhead windows"},
+    {"ledger", "ledger log settings settings_more capabilities known options messages "
+               "vendor_overhead windows"},
     {"sync", "synchronization_lines synchronizations"},
     {"scopes", "marks scope_paths more_scope_paths scopes outside_scopes"},
     {"steps", "steps"},
