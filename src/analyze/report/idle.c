@@ -209,8 +209,8 @@ static void put_grounds(struct page *p, const struct idle_table *t)
 {
     const struct idle_lines *l = &p->model->idle.lines;
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    bool ended = false;
-    for (size_t i = 0; i < t->lines; i++)
+    bool ended = false; /* a row that is shown says so */
+    for (size_t i = 0; i < t->lines && i < report_top(p->report); i++)
         ended |= t->rows[i].ended_by;
     if (l->looks || l->captures)
         page_text(p, "By %s samples of threads and %s launches with a stack; ± is at 95 %%.",

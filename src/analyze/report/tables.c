@@ -50,7 +50,8 @@ static void put_busy(const struct page *p)
                   units_percent(a, (double)k.busy, (double)duration),
                   sum_windows_gpu_any(m)  ? "windows"
                   : sum_windows_partly(m) ? "time in which they were recorded"
-                                          : "time",
+                  : m->facts.sessions > 1 ? "sessions' time"
+                                          : "run",
                   units_time(b, k.busy), doubt,
                   units_percent(c, (double)any.busy, (double)duration));
     }

@@ -37,7 +37,9 @@ static void put_line_row(struct page *page, const struct wait_line *l, struct gr
     grid_put(g, "%s", units_count(a, (int64_t)l->count));
     grid_put(g, "%s", units_time(b, blocked));
     grid_put(g, "%s", units_percent(c, (double)blocked, (double)sum_windows_time(m)));
-    grid_put(g, "%s", sum_wait_lines_word(sum_wait_lines_main_call(l), model_words(m)));
+    enum wait_call most = sum_wait_lines_main_call(l);
+    grid_put(g, "%s%s", sum_wait_lines_word(most, model_words(m)),
+             l->count > l->calls[most] ? ", …" : "");
     grid_put(g, "%s", buf_cstr(&place));
     grid_put(g, "%s", buf_cstr(&function));
     if (buf_error(&place) || buf_error(&function))
@@ -55,6 +57,7 @@ static void put_lines(struct page *p, const uint32_t *order, size_t count, bool 
     };
     struct grid g;
     size_t shown = 0, all = 0;
+    bool several = false;
     grid_init(&g, columns, 6);
     for (size_t i = 0; i < count; i++) {
         const struct wait_line *l = sum_wait_lines_at(&p->model->wait_lines, order[i]);
@@ -62,6 +65,7 @@ static void put_lines(struct page *p, const uint32_t *order, size_t count, bool 
             continue;
         if (shown < report_top(p->report)) {
             put_line_row(p, l, &g);
+            several |= l->count > l->calls[sum_wait_lines_main_call(l)];
             shown++;
         }
         all++;
@@ -69,6 +73,8 @@ static void put_lines(struct page *p, const uint32_t *order, size_t count, bool 
     page_grid(p, &g);
     if (all > shown)
         page_text(p, "… and %zu more", all - shown);
+    if (several)
+        page_text(p, "call, …: the line has other calls as well; this one took most of its time.");
 }
 
 static bool has(const struct model *m, const uint32_t *order, size_t count, bool apart)
