@@ -231,9 +231,11 @@ static void say_busy(const struct model *m, struct buf *out)
                    units_time(a, duration), inside,
                    units_percent(b, (double)r.busy, (double)duration));
     } else {
-        buf_printf(out, "GPU busy %s of %s%s%s", units_percent(a, (double)r.busy, (double)duration),
-                   whose, units_time(b, duration), inside);
-        if (duration > r.busy && !any)
+        bool cut = sum_known_is_cut(m, KNOWN_KERNELS);
+        buf_printf(out, "GPU busy %s%s of %s%s%s", cut ? "at least " : "",
+                   units_percent(a, (double)r.busy, (double)duration), whose,
+                   units_time(b, duration), inside);
+        if (duration > r.busy && !any && !cut)
             buf_printf(out, ", without a kernel for %s", units_time(a, duration - r.busy));
     }
     if (idle)
@@ -323,7 +325,7 @@ static int64_t remark_edges(const struct model *m, struct buf *out)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct busy_result r;
     int64_t duration = sum_facts_duration(m);
-    if (sum_windows_gpu_any(m) || m->windows.kernels.cut)
+    if (sum_windows_gpu_any(m) || m->windows.kernels.cut || sum_known_is_cut(m, KNOWN_KERNELS))
         return 0;
     busy_result(&m->devices.any, &r);
     int64_t before = r.first - m->facts.start, after = m->facts.end - r.last, engine;
@@ -355,8 +357,8 @@ static int64_t remark_gaps(const struct model *m, struct buf *out)
     int64_t duration = sum_facts_duration(m), engine;
     bool several = m->facts.sessions > 1 || m->devices.computing > 1;
     idle_of_engine(m, &engine);
-    if (sum_windows_gpu_any(m))
-        return 0; /* gaps between windows are not idle time */
+    if (sum_windows_gpu_any(m) || sum_known_is_cut(m, KNOWN_KERNELS))
+        return 0; /* gaps between windows, and those of lost rows, are not idle time */
     busy_result(&m->devices.any, &r);
     for (int i = 1; i < BUSY_GAP_CLASSES; i++)
         if (r.gaps.total[i] > r.gaps.total[most])

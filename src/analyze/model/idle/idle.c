@@ -320,7 +320,19 @@ static int report_device(struct model *m, struct idle_device *d)
 static bool work_is_known(const struct model *m)
 {
     enum known copies = sum_known_why(m, KNOWN_COPIES);
-    return sum_known_is(m, KNOWN_KERNELS) && copies != KNOWN_DAMAGED && copies != KNOWN_LOST;
+    return sum_known_is(m, KNOWN_KERNELS) && !sum_known_is_cut(m, KNOWN_KERNELS) &&
+           copies != KNOWN_DAMAGED && copies != KNOWN_LOST;
+}
+
+/* Drops the gaps that were reported before it was known that rows of work are missing. */
+static void drop_gaps(struct sum_idle *s)
+{
+    for (size_t i = 0; i < s->device_count; i++)
+        memset(s->devices[i].causes, 0, sizeof s->devices[i].causes);
+    idle_lines_fini(&s->lines);
+    idle_lines_init(&s->lines);
+    idle_gap_list_fini(&s->gaps);
+    idle_gap_list_init(&s->gaps);
 }
 
 int sum_idle_finish(struct model *m)
@@ -340,6 +352,8 @@ int sum_idle_finish(struct model *m)
     rc = rc ? rc : idle_activity_count(m);
     rc = rc ? rc : idle_holders_find(m);
     rc = rc ? rc : idle_lines_finish(m);
+    if (!work_is_known(m))
+        drop_gaps(s);
     idle_gap_list_sort(&s->gaps);
     rc = rc ? rc : idle_lead_find(m);
     if (!rc && s->ended > INT64_MIN)
@@ -457,7 +471,8 @@ bool sum_idle_is_known(const struct model *m)
 {
     struct idle_sum sums[IDLE_CAUSES];
     int64_t all;
-    return sum_idle_total(m, sums, &all) > 0 || sum_known_is(m, KNOWN_KERNELS);
+    return sum_idle_total(m, sums, &all) > 0 ||
+           (sum_known_is(m, KNOWN_KERNELS) && !sum_known_is_cut(m, KNOWN_KERNELS));
 }
 
 /* Concurrent sessions count separately, like their idle time. Time that is not idle is busy; the

@@ -338,6 +338,8 @@ int sum_steps_finish(struct model *m)
         return busy_settle(&s->spans);
     if (sum_windows_gpu_any(m) || m->windows.kernels.cut)
         s->why = STEPS_WINDOWS;
+    else if (sum_known_is_cut(m, KNOWN_KERNELS)) /* what a step ran is unknown */
+        s->why = STEPS_NO_WORK;
     else
         rc = find(m, &settled);
     rc = rc ? rc : settle(m, settled);

@@ -45,7 +45,7 @@ struct steps_before {
 enum steps_why {
     STEPS_FOUND,
     STEPS_NONE,      /* nothing repeats often enough */
-    STEPS_NO_WORK,   /* no kernels are known */
+    STEPS_NO_WORK,   /* no kernels are known, or not all */
     STEPS_WINDOWS,   /* only windows of the run were recorded */
     STEPS_UNSETTLED, /* found, but their lengths vary too much to the end */
     STEPS_LATE,      /* some idle time had to be summed up before they were found */
