@@ -98,6 +98,13 @@ def faults_of_kernels(text, report):
         yield f"busy {busy[1]} %, and {ran}"
 
 
+def faults_of_steps(text):
+    """Yields two numbers of steps, unless one of them is said to be that of a part."""
+    said = re.search(r"([\d,]+) steps, .*?; [\d,]+ of the ([\d,]+)( in the steady parts?)? run", unwrapped(section(text, "Steps")))
+    if said and said[1] != said[2] and not said[3]:
+        yield f"{said[1]} steps, and {said[2]} in the same sentence"
+
+
 def faults_of_none(text, report):
     """Yields what is said to be none and has rows, and notes about rows that are not there."""
     rows = {"scopes": len(report["scopes"]), "nvtx": sum(bool(one["tag"]) for one in report["scopes"]),
@@ -135,7 +142,7 @@ def main():
         text = subprocess.run([*run, "--full", program], capture_output=True, text=True, check=True).stdout
         report = json.loads(subprocess.run([*run, "--json", program], capture_output=True, check=True).stdout)
         for fault in (*faults_of_idle(text), *faults_of_waits(text, report), *faults_of_kernels(text, report),
-                      *faults_of_none(text, report), *faults_of_shares(text)):
+                      *faults_of_none(text, report), *faults_of_shares(text), *faults_of_steps(text)):
             faults += 1
             print(f"{program.name}: {fault}")
     print(f"{len(programs)} reports, {faults} contradictions")

@@ -24,7 +24,9 @@ static bool is_found(const struct model *m)
 static void put_by(const struct model *m, struct buf *out)
 {
     const struct sum_steps *s = &m->steps;
-    if (s->scope) {
+    if (s->mixed) {
+        buf_str(out, "found in other ways in some sessions than in others");
+    } else if (s->scope) {
         buf_printf(out, "by scope \"%s\"", model_text(m, s->scope));
     } else if (s->kernel) {
         buf_str(out, "by the sequence of kernels, each begins with ");
@@ -120,6 +122,14 @@ static void put_longest(struct page *p)
     mem_free(order);
 }
 
+/* Names the steps that are compared, if these are not all. */
+static const char *part_of(const struct sum_steps *s, size_t compared)
+{
+    return compared == s->count || !s->steady ? ""
+           : s->steady > 1                    ? " in the steady parts"
+                                              : " in the steady part";
+}
+
 void page_steps(struct page *p)
 {
     const struct sum_steps *s = &p->model->steps;
@@ -141,8 +151,9 @@ void page_steps(struct page *p)
     put_by(p->model, &text);
     if (s->thread)
         buf_printf(&text, " on thread %u", s->thread);
-    buf_printf(&text, "; %s of the %s run what most of them run.", units_count(a, (int64_t)l.alike),
-               units_count(b, (int64_t)l.count));
+    buf_printf(&text, "; %s of the %s%s run what most of them run.",
+               units_count(a, (int64_t)l.alike), units_count(b, (int64_t)l.count),
+               part_of(s, l.count));
     page_item(p, "  ", &text);
     if (sum_steps_steady(p->model))
         page_text(p,
@@ -196,12 +207,12 @@ void json_steps(const struct report *r, struct json_out *j)
     bool found = is_found(m), steady = sum_steps_steady(m);
     json_out_fail(j, sum_steps_lengths(m, &l));
     json_out_object(j, "steps");
-    json_out_text_or_null(j, "by", !found ? "" : s->scope ? "scope" : "sequence");
+    json_out_text_or_null(j, "by", !found || s->mixed ? "" : s->scope ? "scope" : "sequence");
     json_out_text_or_null(j, "why", sum_steps_why_key(s->why));
-    json_out_text_or_null(j, "scope", model_text(m, s->scope));
+    json_out_text_or_null(j, "scope", s->mixed ? "" : model_text(m, s->scope));
     json_out_int(j, "thread", s->thread ? (int64_t)s->thread : CELL_NULL);
-    json_kernel_name(m, j, "kernel", s->kernel);
-    json_short_name(m, j, s->kernel);
+    json_kernel_name(m, j, "kernel", s->mixed ? 0 : s->kernel);
+    json_short_name(m, j, s->mixed ? 0 : s->kernel);
     json_out_count(j, "sessions", s->sessions);
     json_out_count(j, "count", s->count);
     json_out_text(j, "share_of", json_share_of(m));

@@ -371,6 +371,10 @@ int sum_steps_merge(struct model *into, const struct model *from, int64_t shift)
         s->scope = o->scope;
         s->kernel = o->kernel;
         s->thread = o->thread;
+        s->mixed = o->mixed;
+    } else if (o->sessions) {
+        s->mixed = s->mixed || o->mixed || s->scope != o->scope || s->kernel != o->kernel;
+        s->thread = s->thread == o->thread ? s->thread : 0;
     }
     size_t more = o->count < MERGED_MOST - s->count ? o->count : MERGED_MOST - s->count;
     int rc = mem_grow(&s->items, &s->cap, s->count + more, sizeof *s->items, MERGED_MOST);

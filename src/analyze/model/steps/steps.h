@@ -64,7 +64,8 @@ struct sum_steps {
     enum steps_why why;
     uint32_t scope;    /* name of the scope; 0: by sequence */
     uint32_t kernel;   /* name of the kernel that begins steps; 0: an optimizer's ends them */
-    uint32_t thread;   /* of the scope, an id of the system; 0: unknown */
+    uint32_t thread;   /* of the scope, an id of the system; 0: unknown, or several */
+    bool mixed;        /* merged sessions have steps by other scopes or kernels */
     unsigned devices;  /* that worked */
     unsigned sessions; /* with steps */
     unsigned steady;   /* sessions of these with a steady part */

@@ -118,9 +118,37 @@ TEST(test_waits_after_the_steps)
     program_fini(&p);
 }
 
+/* What sessions have in common is said of all; where their steps were found in different ways, no
+ * way is. */
+TEST(test_steps_of_several_sessions)
+{
+    static const struct {
+        uint32_t scope, kernel, thread;
+        bool mixed;
+        uint32_t said; /* the thread */
+    } sessions[] = {
+        {5, 0, 7, false, 7}, {5, 0, 7, false, 7}, {5, 0, 8, false, 0}, {0, 3, 0, true, 0}};
+    struct model all;
+    model_init(&all, names);
+    for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++) {
+        struct model one;
+        model_init(&one, names);
+        one.steps.sessions = 1;
+        one.steps.scope = sessions[i].scope;
+        one.steps.kernel = sessions[i].kernel;
+        one.steps.thread = sessions[i].thread;
+        assert_int_equal(sum_steps_merge(&all, &one, 0), 0);
+        assert_int_equal(all.steps.mixed, sessions[i].mixed);
+        assert_int_equal(all.steps.thread, sessions[i].said);
+        model_fini(&one);
+    }
+    model_fini(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tuned_at_the_start),
-                                       cmocka_unit_test(test_waits_after_the_steps)};
+                                       cmocka_unit_test(test_waits_after_the_steps),
+                                       cmocka_unit_test(test_steps_of_several_sessions)};
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }
