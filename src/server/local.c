@@ -93,7 +93,7 @@ int local_start(struct local *l, struct meta *meta, struct http_hub *hub, struct
     if (!rc && pipe2(l->wake, O_CLOEXEC))
         rc = err_set_vendor(e, err_from_errno(errno), errno, "no pipe");
     if (!rc && thread_start(&l->thread, "gpufl-local", 0, watch, l))
-        rc = err_set(e, GPUFL_E_NOMEM, "no thread could be started");
+        rc = err_set(e, GPUFL_E_NOMEM, "%s", thread_refusal());
     return rc;
 }
 

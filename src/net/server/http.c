@@ -178,6 +178,11 @@ void http_problem_of(struct http_request *r, int status, const char *parameter, 
     va_end(args);
 }
 
+void http_nomem(struct http_request *r)
+{
+    http_problem(r, 503, HTTP_NOMEM);
+}
+
 struct buf *http_body(struct http_request *r, size_t max)
 {
     http_answer_drop(r);

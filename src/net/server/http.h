@@ -116,6 +116,10 @@ void http_problem(struct http_request *r, int status, const char *detail, ...)
 void http_problem_of(struct http_request *r, int status, const char *parameter, const char *detail,
                      ...) __attribute__((format(printf, 4, 5)));
 
+/* http_problem with 503 and HTTP_NOMEM. */
+void http_nomem(struct http_request *r);
+#define HTTP_NOMEM "The server is out of memory; try again later."
+
 /* The buffer for a body, emptied; http_send then says what it is. */
 struct buf *http_body(struct http_request *r, size_t max);
 void http_send(struct http_request *r, int status, const char *type);

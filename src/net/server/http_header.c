@@ -65,7 +65,7 @@ static void copy_fields(struct http_request *r)
     }
     r->transport->doubtful = !f.fields || f.no_memory || f.too_many || f.no_token;
     if (!f.fields || f.no_memory)
-        http_problem(r, 503, "The server is out of memory; try again later.");
+        http_nomem(r);
     else if (f.too_many)
         http_problem(r, 431, "The header has more than %zu bytes or %d fields.",
                      r->transport->server->config.header_max, FIELDS_MAX);

@@ -169,7 +169,7 @@ static void shorten_target(struct http_request *r)
     size_t size = strlen(slash) + strlen(at + n) + 1;
     char *path = region_take(&r->memory, size);
     if (!path) {
-        http_problem(r, 503, "The server is out of memory; try again later.");
+        http_nomem(r);
         return;
     }
     snprintf(path, size, "%s%s", slash, at + n);
@@ -186,7 +186,7 @@ static void begin(struct http_request *r, const char *method, const char *versio
     if (t->too_long) {
         http_problem(r, 414, "The address has more than %zu bytes.", s->config.target_max);
     } else if (t->no_memory || !t->conn) {
-        http_problem(r, 503, "The server is out of memory; try again later.");
+        http_nomem(r);
     } else {
         http_header_read(r, version);
         if (!http_answered(r))

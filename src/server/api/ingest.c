@@ -128,7 +128,7 @@ static bool body_open(struct call *c)
         return !((struct intake_body *)c->state)->refused;
     struct intake_body *b = region_array(c->memory, 1, sizeof *b);
     if (!b) {
-        http_problem(c->http, 503, "The server is out of memory; try again later.");
+        http_nomem(c->http);
         return false;
     }
     c->state = b;
@@ -207,7 +207,7 @@ void api_session_positions(struct call *c)
     struct err e = {0};
     struct json_out j;
     if (!s) {
-        http_problem(c->http, 503, "The server is out of memory; try again later.");
+        http_nomem(c->http);
         return;
     }
     call_json(c, &j);

@@ -34,7 +34,7 @@ int auth_init(struct auth *a, struct meta *meta, const struct auth_config *c, st
         return err_nomem(e);
     if (auth_password_init(&a->password, c->password_passes, c->password_memory, 0)) {
         auth_limit_fini(&a->limit);
-        return err_set(e, GPUFL_E_NOMEM, "not enough memory to hash passwords");
+        return err_nomem(e);
     }
     return 0;
 }

@@ -92,7 +92,7 @@ int auth_password_hash(struct auth_password *p, const char *password, char out[P
     int failed = crypto_pwhash_str_alg(out, password, strlen(password), p->passes, p->memory,
                                        crypto_pwhash_ALG_ARGON2ID13);
     turn_give(p);
-    return failed ? err_set(e, GPUFL_E_NOMEM, "not enough memory to hash a password") : 0;
+    return failed ? err_nomem(e) : 0;
 }
 
 bool auth_password_verify(struct auth_password *p, const char *hash, const char *password)

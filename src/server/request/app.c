@@ -111,7 +111,7 @@ static void app_begin(void *arg, struct http_request *r)
     r->route = route->id;
     struct call *c = region_array(&r->memory, 1, sizeof *c);
     if (!c) {
-        http_problem(r, 503, "The server is out of memory; try again later.");
+        http_nomem(r);
         return;
     }
     c->parts = s;

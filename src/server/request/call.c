@@ -58,7 +58,7 @@ void call_fail(struct call *c, int rc, const char *what, const struct err *e)
         {GPUFL_E_STATE, 409, "The state of the %s does not allow it."},
         {GPUFL_E_BUSY, 503, "The %s is busy; try again in a moment."},
         {GPUFL_E_TIMEOUT, 503, "The %s took too long; try again in a moment."},
-        {GPUFL_E_NOMEM, 503, "The server is out of memory; try again later."},
+        {GPUFL_E_NOMEM, 503, HTTP_NOMEM},
         {GPUFL_E_FULL, 507, "The server has no room for the %s."},
         {GPUFL_E_CORRUPT, 500,
          "What the server has stored for the %s is damaged; its log says what, under this "

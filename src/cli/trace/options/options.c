@@ -152,7 +152,7 @@ static int settle(struct trace_request *r, char **argv, int operands)
     r->command[operands] = NULL;
     int rc = trace_around_read(&r->around, trace_options_setting(r, "config_file"));
     if (rc)
-        return cmd_fail("trace", "out of memory");
+        return cmd_fail("trace", "%s", err_text(rc));
     const char *setting = trace_options_setting(r, "profiling_engine"), *near;
     int named = setting ? opt_choice(setting, option_engines, &near) : -1;
     r->engine = r->engine_given >= 0 ? r->engine_given : named >= 0 ? named : r->around.engine;

@@ -340,7 +340,7 @@ static int read_sessions(const struct finish *f, struct sessions *s)
         *s = (struct sessions){0};
     for (unsigned i = 0; rc == GPUFL_OK && i < f->pass_count; i++)
         rc = sessions_more(s, f->passes[i].dir, NULL);
-    return rc ? cmd_fail("trace", "out of memory while reading %s", f->place->shown) : CMD_OK;
+    return rc ? cmd_fail("trace", "%s while reading %s", err_text(rc), f->place->shown) : CMD_OK;
 }
 
 int finish_pass(void *arg)

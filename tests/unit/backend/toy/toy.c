@@ -46,7 +46,7 @@ static int toy_open(struct devices **out, struct err *e)
     struct devices *d = mem_zalloc(sizeof *d);
     *out = NULL;
     if (!d)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     d->count = count_gpus();
     *out = d;
     return 0;
