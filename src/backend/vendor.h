@@ -82,7 +82,8 @@ struct words;
 
 struct vendor {
     const char *name;
-    const char *runtime; /* name, in a sentence, of what programs use the GPU with */
+    /* Name, in a sentence, of what programs use the GPU with; NULL: see vendor_runtime(). */
+    const char *runtime;
     /* Variables of the environment that make the driver, and the library of ranges (NVTX), load a
      * library. */
     const char *injection, *injection_ranges; /* NULL: there is none */
@@ -114,6 +115,9 @@ struct vendor {
 
 /* The vendors of real GPUs, in the order of backends.def; NULL-terminated. */
 extern const struct vendor *const vendors[];
+
+/* The vendor's `runtime`, or else its name. */
+const char *vendor_runtime(const struct vendor *v);
 
 /* The vendor library that a path names; NULL: none. */
 const struct vendor_module *vendor_module_of(const char *path);

@@ -16,6 +16,11 @@ const struct vendor *const vendors[] = {
     NULL,
 };
 
+const char *vendor_runtime(const struct vendor *v)
+{
+    return v->runtime ? v->runtime : v->name;
+}
+
 static bool is_module(const struct vendor_module *m, const char *name)
 {
     size_t len = strlen(m->name);

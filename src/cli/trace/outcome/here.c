@@ -82,12 +82,12 @@ const char *here_runtime(const char *backend, char *out, size_t size)
 {
     int best = 0;
     size_t n = 0;
-    snprintf(out, size, "%s", vendors[0]->runtime);
+    snprintf(out, size, "%s", vendor_runtime(vendors[0]));
     for (const struct vendor *const *v = vendors; *v; v++)
         if (is_asked(*v, backend) && signs_of(*v) > best)
             best = signs_of(*v);
     for (const struct vendor *const *v = vendors; *v && n < size; v++)
         if (is_asked(*v, backend) && (vendor_named(backend) || (best && signs_of(*v) == best)))
-            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " or " : "", (*v)->runtime);
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " or " : "", vendor_runtime(*v));
     return out;
 }

@@ -363,10 +363,14 @@ static const struct vendor *vendor_seen(const struct why *w)
     return v ? v : vendors[0];
 }
 
-/* The variable by which the driver is told to load the capture library. */
-static const char *injection_of(const struct why *w)
+/* The variables that capture needs in the program. */
+static const char *variables_of(const struct why *w)
 {
-    return vendor_seen(w)->injection;
+    static char text[128];
+    const char *injection = vendor_seen(w)->injection;
+    snprintf(text, sizeof text, "%s%sGPUFL_TRACE_OPTIONS", injection ? injection : "",
+             injection ? ", " : "");
+    return text;
 }
 
 static bool cause_environment(const struct why *w, struct buf *out)
@@ -375,24 +379,28 @@ static bool cause_environment(const struct why *w, struct buf *out)
         return false;
     buf_printf(out,
                "the %s driver was opened, but %s ran without the variables that capture needs "
-               "(%s, GPUFL_TRACE_OPTIONS): something on the way cleared the environment; put gpufl "
-               "after that: … gpufl trace -- COMMAND",
-               vendor_seen(w)->runtime, seen_of(w)->name, injection_of(w));
+               "(%s): something on the way cleared the environment; put gpufl after that: … gpufl "
+               "trace -- COMMAND",
+               vendor_runtime(vendor_seen(w)), seen_of(w)->name, variables_of(w));
     return true;
 }
 
 static bool cause_not_asked(const struct why *w, struct buf *out)
 {
+    const char *runtime = vendor_runtime(vendor_seen(w));
     if (!not_asked(w))
         return false;
-    buf_str(out,
-            seen_of(w)->driver_mapped
-                ? "the CUDA driver was loaded, but it did not load the capture library: the "
-                  "program did not initialize CUDA, or failed to, or did so"
-                : "the CUDA driver was opened, by the program or by another one of this host, "
-                  "and the capture library was not: the program did not use the GPU, or did so");
-    buf_printf(out, " without the variables that capture needs (%s, GPUFL_TRACE_OPTIONS); it ended",
-               injection_of(w));
+    if (seen_of(w)->driver_mapped)
+        buf_printf(out,
+                   "the %s driver was loaded, but it did not load the capture library: the "
+                   "program did not initialize %s, or failed to, or did so",
+                   runtime, runtime);
+    else
+        buf_printf(out,
+                   "the %s driver was opened, by the program or by another one of this host, and "
+                   "the capture library was not: the program did not use the GPU, or did so",
+                   runtime);
+    buf_printf(out, " without the variables that capture needs (%s); it ended", variables_of(w));
     put_end(w, out);
     return true;
 }
@@ -411,8 +419,8 @@ static bool cause_unused(const struct why *w, struct buf *out)
 {
     bool known = not_used(w);
     if (known)
-        buf_printf(out, "the program never used the GPU: no process opened the CUDA driver (%s)",
-                   seen_of(w)->driver);
+        buf_printf(out, "the program never used the GPU: no process opened the %s driver (%s)",
+                   vendor_runtime(vendor_seen(w)), seen_of(w)->driver);
     else
         buf_printf(
             out,

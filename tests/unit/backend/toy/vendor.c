@@ -17,7 +17,6 @@ static const struct vendor_rule rules[] = {
 
 const struct vendor vendor_toy = {
     .name = "toy",
-    .runtime = "Toy",
     .injection = "TOY_TOOLS_LIB",
     .modules = modules,
     .rules = rules,
