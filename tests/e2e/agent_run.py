@@ -1,7 +1,6 @@
 """A gpufl-agent under test, and the sessions that it reads: written by the test, so that every line is known."""
 import contextlib
 import ctypes
-import ctypes.util
 import gzip
 import json
 import os

@@ -6,12 +6,13 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 import urllib.error
 import urllib.request
+
+from ports import free_port
 
 TODAY = os.environ.get("GPUFL_CLICKHOUSE_SERVER")  # tests/store/chdb_server.py in the server's place, with GPUFL_CHDB
 PROGRAM = (TODAY if TODAY and os.environ.get("GPUFL_CHDB") else None if TODAY else
@@ -37,12 +38,6 @@ PROFILE = """<gpufl_sql><readonly>1</readonly><max_execution_time>20</max_execut
 <result_overflow_mode>break</result_overflow_mode></gpufl_sql>"""
 READER = """<{0}><password>{1}</password><networks><ip>127.0.0.1</ip></networks><profile>{2}</profile>
 <quota>default</quota>{3}</{0}>"""
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class ClickHouse:

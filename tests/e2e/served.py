@@ -17,6 +17,12 @@ import postgres
 from patience import PATIENCE
 
 
+def report_of(gpufl, path):
+    """What `gpufl report` says about a session: the numbers that a server must have, too."""
+    out = subprocess.run([gpufl, "report", "--json", path], capture_output=True, check=True)
+    return json.loads(out.stdout)
+
+
 class Answer:
     def __init__(self, response, body):
         self.status = response.status

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import urllib.request
 import together
 from monitored import Monitor
 from patience import PATIENCE, started, until
+from ports import free_port
 
 PROGRAM, _, FAKES, SOURCE = sys.argv[1:5]
 RULES = os.path.join(SOURCE, "deploy", "prometheus")
@@ -28,12 +28,6 @@ UNANSWERED = {"gpufl_gpu_dram_active_ratio", "gpufl_gpu_fan_ratio"}
 # Two Slurm jobs and two pods.
 WORKLOADS = ({"SLURM_JOB_ID": "4711"}, {"SLURM_JOB_ID": "4712"}, {"POD_NAME": "train-0", "POD_NAMESPACE": "ml"},
              {"POD_NAME": "train-1", "POD_NAMESPACE": "ml"})
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def dashboard():

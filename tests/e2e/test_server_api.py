@@ -6,25 +6,19 @@ import gzip
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 import urllib.parse
 
 from api_check import Duck, Schema
-from served import Server
+from served import Server, report_of
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
 SESSION = os.path.basename(FOLDER)
 AT = f"/api/v1/sessions/{SESSION}"
-
-
-def report_of(path):
-    out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
-    return json.loads(out.stdout)
 
 
 class Loaded(unittest.TestCase):
@@ -59,7 +53,7 @@ class Loaded(unittest.TestCase):
         self.assertEqual(self.rows("/api/v1/session-names?by=app")["rows"][0]["name"], row["app"])
 
     def test_numbers_are_those_of_the_report(self):
-        report = report_of(FOLDER)
+        report = report_of(GPUFL, FOLDER)
         kernels = self.rows(AT + "/kernels?limit=10000")
         totals = {kernels["mangled"][name]: (calls, total, least, most) for name, calls, total, least, most in
                   zip(*(kernels["data"][c] for c in ("name", "calls", "total", "shortest", "longest")))}
@@ -90,7 +84,7 @@ class Loaded(unittest.TestCase):
         self.assertNotIn("by_name", self.rows(AT + "/summary")["kernels"])
 
     def test_sections_have_all_of_the_report(self):
-        report = report_of(FOLDER)
+        report = report_of(GPUFL, FOLDER)
         served = {}
         for section in ("summary", "ledger", "sync", "scopes", "steps", "insights", "kernel-report", "profile"):
             served.update({(section, key): value for key, value in self.rows(f"{AT}/{section}").items()})
@@ -103,7 +97,7 @@ class Loaded(unittest.TestCase):
 
     def test_times_count_from_the_start(self):
         launches = self.rows(AT + "/launches?limit=100000")
-        report = report_of(FOLDER)
+        report = report_of(GPUFL, FOLDER)
         start = min(launches["data"]["start"])
         self.assertGreaterEqual(start, 0)
         self.assertLess(max(launches["data"]["start"]), report["session"]["duration_ns"])
@@ -164,7 +158,7 @@ class Loaded(unittest.TestCase):
             path = os.path.join(folder, "session.ndjson")
             with open(path, "wb") as out:
                 out.write(answer.body)
-            again, report = report_of(path), report_of(FOLDER)
+            again, report = report_of(GPUFL, path), report_of(GPUFL, FOLDER)
         for key in ("copies", "fills", "synchronizations", "scope_paths", "memory", "graphs"):
             self.assertEqual(again[key], report[key], key)
         self.assertEqual(again["kernels"]["count"], report["kernels"]["count"])
@@ -209,7 +203,7 @@ class Loaded(unittest.TestCase):
         self.assertEqual(self.server.as_user("DELETE", f"/api/v1/workspaces/{place}").status, 204)
 
     def test_parquet_gives_every_row_back(self):
-        duck, report = Duck(PROGRAM), report_of(FOLDER)
+        duck, report = Duck(PROGRAM), report_of(GPUFL, FOLDER)
         counts = dict(zip(*(self.rows(AT + "/counts")["data"][c] for c in ("record", "rows"))))
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "x.parquet")
@@ -231,7 +225,7 @@ class Loaded(unittest.TestCase):
         answer = self.get(AT + "/export.trace.json")
         self.assertIn(SESSION + ".trace.json", answer.fields["Content-Disposition"])
         events = answer.json()["traceEvents"]
-        report = report_of(FOLDER)
+        report = report_of(GPUFL, FOLDER)
         counts = dict(zip(*(self.rows(AT + "/counts")["data"][c] for c in ("record", "rows"))))
         kinds = {}
         for e in events:

@@ -19,26 +19,16 @@ import uuid
 import clickhouse
 from between import Between
 from patience import PATIENCE, SLOW, until
-from served import Server
+from served import Server, report_of
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 RECORDED = os.path.join(RUN, sorted(os.listdir(RUN))[0])
 
 
-def report_of(path):
-    out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
-    return json.loads(out.stdout)
-
-
 def alike(rows):
     """Rows in any order, numbers to nine digits: whole ones may be reals elsewhere."""
     return sorted([[f"{float(cell):.9g}" if isinstance(cell, (int, float)) else str(cell) for cell in row] for row in rows])
-
-
-def report_of(path):
-    out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
-    return json.loads(out.stdout)
 
 
 class WithClickHouse(unittest.TestCase):
@@ -69,7 +59,7 @@ class WithClickHouse(unittest.TestCase):
         return answer.json()
 
     def check_numbers(self, folder):
-        at, report = f"/api/v1/sessions/{os.path.basename(folder)}", report_of(folder)
+        at, report = f"/api/v1/sessions/{os.path.basename(folder)}", report_of(GPUFL, folder)
         kernels = self.get(at + "/kernels?limit=10000")
         said = {k["symbol"]: (k["count"], k["total_ns"], k["min_ns"], k["max_ns"])
                 for k in report["kernels"]["by_name"]}
@@ -131,7 +121,7 @@ class WithClickHouse(unittest.TestCase):
             path = os.path.join(folder, "session.ndjson")
             with open(path, "wb") as out:
                 out.write(answer.body)
-            again, report = report_of(path), report_of(RECORDED)
+            again, report = report_of(GPUFL, path), report_of(GPUFL, RECORDED)
         for key in ("copies", "fills", "synchronizations", "scope_paths", "memory", "graphs"):
             self.assertEqual(again[key], report[key], key)
         for record in ("kernel", "config", "counter"):  # the last one has no rows
@@ -201,7 +191,7 @@ class WithClickHouse(unittest.TestCase):
         until(refused, lambda: f"not refused for {word}: {answer}")
 
     def check_sql(self):
-        reports = [report_of(f) for f in self.folders]
+        reports = [report_of(GPUFL, f) for f in self.folders]
         said = {(os.path.basename(f), k["symbol"], k["count"], k["total_ns"], k["min_ns"], k["max_ns"])
                 for f, r in zip(self.folders, reports) for k in r["kernels"]["by_name"]}
         rows = self.rows("SELECT session, name, count(), sum(duration), min(duration), max(duration) FROM kernels "

@@ -17,6 +17,7 @@ import tempfile
 import unittest
 
 from patience import PATIENCE, until
+from ports import free_port
 from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
@@ -39,13 +40,6 @@ def put(text, old, new):
     if old not in text:
         raise AssertionError(f"the page's file has no {old!r}")
     return text.replace(old, new)
-
-
-def free_port():
-    """A free port, for programs that need a number."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 class Proxy:

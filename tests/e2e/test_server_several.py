@@ -13,18 +13,13 @@ import unittest
 import urllib.parse
 
 from patience import PATIENCE
-from served import Server
+from served import Server, report_of
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
 SESSION = os.path.basename(FOLDER)
 AT = f"/api/v1/sessions/{SESSION}"
-
-
-def report_of(path):
-    out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
-    return json.loads(out.stdout)
 
 
 def simulate(folder, seed, slower=()):
@@ -149,7 +144,7 @@ class Browser(unittest.TestCase):
         while time.monotonic() < end and not report.get("final"):
             report = self.server.as_user("GET", AT + "/summary").json()
         counts = self.server.as_user("GET", AT + "/counts").json()["data"]
-        want = report_of(FOLDER)
+        want = report_of(GPUFL, FOLDER)
         self.assertEqual(dict(zip(counts["record"], counts["rows"]))["kernel"], want["kernels"]["count"])
         self.assertEqual(report["kernels"]["total_ns"], want["kernels"]["total_ns"])
 

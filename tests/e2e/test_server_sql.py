@@ -13,18 +13,13 @@ import time
 import unittest
 
 from patience import PATIENCE, SLOW
-from served import Server
+from served import Server, report_of
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
 SESSION = os.path.basename(FOLDER)
 ENDLESS = "SELECT count(*) FROM range(1000000000000000)"
-
-
-def report_of(path):
-    out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
-    return json.loads(out.stdout)
 
 
 def children(pid):
@@ -86,7 +81,7 @@ class Asked(unittest.TestCase):
     # ---- what can be asked ----------------------------------------------------------------------
 
     def test_numbers_are_those_of_the_report(self):
-        report = report_of(FOLDER)
+        report = report_of(GPUFL, FOLDER)
         rows = self.rows("SELECT name, count(*), sum(duration), min(duration), max(duration) FROM kernels GROUP BY name")
         said = {(k["symbol"], k["count"], k["total_ns"], k["min_ns"], k["max_ns"])
                 for k in report["kernels"]["by_name"]}
@@ -102,7 +97,7 @@ class Asked(unittest.TestCase):
 
     def test_history(self):
         rows = self.rows("SELECT session, sum(calls), sum(share) FROM history WHERE kind = 0 GROUP BY session", sessions="")
-        self.assertEqual([r[:2] for r in rows], [[SESSION, report_of(FOLDER)["kernels"]["count"]]])
+        self.assertEqual([r[:2] for r in rows], [[SESSION, report_of(GPUFL, FOLDER)["kernels"]["count"]]])
         self.assertAlmostEqual(rows[0][2], 1, 6)
         self.assertEqual(self.rows("SELECT calls, name FROM history WHERE kind = 2", sessions=""), [[1, "train_loop"]])
 
@@ -134,7 +129,7 @@ class Asked(unittest.TestCase):
                 columns = [c["name"] for c in answer.json()["columns"]]
                 self.assertTrue(answer.json()["rows"], f'{question["id"]} of {session}')
                 self.assertTrue({question["x"], question["y"]} <= set(columns), question["id"])
-        report = report_of(FOLDER)
+        report = report_of(GPUFL, FOLDER)
         kernels = self.rows(questions["kernels"]["sql"])
         self.assertEqual([r[1] for r in kernels[:2]], [2000, 2000])
         self.assertAlmostEqual(sum(r[2] for r in kernels), report["kernels"]["total_ns"] / 1e6, 6)
@@ -195,7 +190,7 @@ class Asked(unittest.TestCase):
             self.assertIn(answer.status, (200, 404, 503), answer)  # 503: busy, to be asked again
             count = answer.json()["rows"][0][0] if answer.status == 200 else 0
         state = self.server.ask("GET", f"/api/v1/sessions/{SESSION}", Authorization=key).json()["state"]
-        self.assertEqual((count, state), (report_of(FOLDER)["kernels"]["count"], "live"))
+        self.assertEqual((count, state), (report_of(GPUFL, FOLDER)["kernels"]["count"], "live"))
         folder = os.path.join(self.server.data, "columns", ".select")
         self.assertEqual(os.listdir(folder) if os.path.exists(folder) else [], [])
         self.assertEqual(self.server.as_user("DELETE", f"/api/v1/workspaces/{place}").status, 204)

@@ -23,7 +23,7 @@ import postgres
 from agent_run import channels_of
 from fleet_sender import Receiver, Sender
 from patience import PATIENCE, until
-from served import Server
+from served import Server, report_of
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
@@ -37,13 +37,8 @@ ROWS = ("/kernels?limit=100", "/launches?limit=100", "/copies", "/counts", "/lan
 TABLES = ("", "/summary", "/insights", "/findings", "/report", "/flame", "/positions")
 
 
-def report_of(path):
-    out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
-    return json.loads(out.stdout)
-
-
 class Channel:
-    """One channel of a session on its way, to any server: it goes back to where a server tells it to."""
+    """One channel of a session on its way, to any server: it goes back to the position that a server answers."""
 
     def __init__(self, session, name, text, key):
         self.session, self.name, self.text, self.key, self.at = session, name, text, key, 0
@@ -106,7 +101,7 @@ class Pair(unittest.TestCase):
 
     def check(self, folder, servers=None):
         """Checks that every server that runs says what `gpufl report` says."""
-        at, report = f"/api/v1/sessions/{os.path.basename(folder)}", report_of(folder)
+        at, report = f"/api/v1/sessions/{os.path.basename(folder)}", report_of(GPUFL, folder)
         sizes = {name: len(text) for name, text in channels_of(folder).items()}
         servers = servers or self.both
 

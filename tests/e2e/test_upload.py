@@ -22,6 +22,7 @@ import unittest
 
 import ingest_server
 from agent_run import part_number, plain
+from ports import free_port
 from upload_case import ENV, GPUFL, KEY, Case, Proxy
 
 DATA, PROGRAM = map(os.path.abspath, sys.argv[2:4])
@@ -128,10 +129,7 @@ class Odd(Case):
 
     def test_a_server_that_cannot_be_reached_is_given_up(self):
         self.session(kernels=100)
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-        for server, cause in ((f"http://127.0.0.1:{port}", "connection refused: no server listens there"),
+        for server, cause in ((f"http://127.0.0.1:{free_port()}", "connection refused: no server listens there"),
                               ("http://no.such.name.invalid", "its name is not known (DNS)"),
                               (self.server.url.replace("http:", "https:"), "no TLS connection was made")):
             began = time.monotonic()

@@ -4,7 +4,6 @@ import sys
 import time
 
 import numpy
-import onnx
 import onnxruntime
 import torch
 from onnx import TensorProto, helper, numpy_helper
