@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What gpufl-agent costs: `run.py [throughput] [idle] [latency] [live] [fleet] [wire] [archive] [--build DIR] [--megabytes N] …`.
 
-throughput  Plain NDJSON read, packed and sent by the agent, beside `zstd -1` (and `gzip -1`) alone over the same bytes,
+throughput  Plain NDJSON read, packed and sent by the agent, compared with `zstd -1` (and `gzip -1`) alone over the same bytes,
             interleaved: processor time (user and system) of each, median of the rounds. The server answers at once.
 idle        10 000 finished folders that the cursor knows: processor time over a minute, resident bytes.
 latency     Time from writing to arrival of single lines, one a second in each of 8 sessions.

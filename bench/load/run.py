@@ -197,7 +197,8 @@ async def work(o, server, senders, metrics, lanes):
 # ---- for long -----------------------------------------------------------------------------------
 
 LOOK_S = 5
-ALLOWED = {  # of what the greatest of the second third may become in the last: factor, and beside it
+# The greatest value of the last third of a run is at most that of the second third times the first number plus the second.
+ALLOWED = {
     "rss_mib": (1.15, 16), "fds": (1.0, 24), "threads": (1.0, 4), "journal_mib": (1.5, 64), "disk_mib": (1.3, 64)}
 
 

@@ -149,7 +149,7 @@ static void measure_fleet(void)
     }
     for (int looks = 0; looks < 2; looks++)
         printf("%-9s states of 32 hosts with 8 GPUs%s: %.2f ms, processor %.2f ms\n",
-               meta_engine(m), looks ? ", beside those that are stored" : "", took[looks],
+               meta_engine(m), looks ? ", with the stored ones read first" : "", took[looks],
                cpu[looks]);
 }
 

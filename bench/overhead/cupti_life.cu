@@ -237,7 +237,7 @@ void beside(Work work, unsigned seed, bool apart)
             for (int i = 0; !over; i++)
                 w(s, i);
         });
-    while (ready < 2) // what threads make at their begin is not part of the case
+    while (ready < 2) // what threads create when they begin is not part of the case
         pause_ms(1);
     ends = true;
     for (int i = 0; i < FINALIZES; i++) {
@@ -391,27 +391,32 @@ const struct Case {
 } cases[] = {
     {"subscribed", "subscribed to within the making of each of 10 contexts", in_contexts,
      SUBSCRIBED_IN_MAKING},
-    {"again", "the same; finalized and attached once more before the context's end", in_contexts,
-     AGAIN_AFTER},
-    {"records", "records enabled within it, subscribed to before", in_contexts, RECORDS_IN_MAKING},
-    {"behind", "attached after it", in_contexts, SUBSCRIBED_AFTER},
+    {"again", "as subscribed, then finalized and attached once more before the context's end",
+     in_contexts, AGAIN_AFTER},
+    {"records", "records enabled within the making of a context, subscribed to before", in_contexts,
+     RECORDS_IN_MAKING},
+    {"behind", "attached after the making of a context", in_contexts, SUBSCRIBED_AFTER},
     {"entry", "finalized at the entry of the context's end", in_contexts, ENDS_AT_ENTRY},
     {"launches", "finalized 60 times while threads launch and wait", beside_work, LAUNCHES},
-    {"apart", "the same, finalized by a thread that is inside no call", beside_apart, LAUNCHES},
-    {"apart-firsts", "so, while a thread launches kernels for the first time", beside_apart,
+    {"apart", "as launches, finalized by a thread that is inside no call", beside_apart, LAUNCHES},
+    {"apart-firsts", "as apart, while a thread launches kernels for the first time", beside_apart,
      FIRST_LAUNCHES},
-    {"apart-graphs", "so, while a thread makes graphs", beside_apart, GRAPHS},
-    {"held", "the same, others being held up in callbacks", beside_held, LAUNCHES},
+    {"apart-graphs", "as apart, while a thread makes graphs", beside_apart, GRAPHS},
+    {"held", "as launches, while callbacks of other threads are held up", beside_held, LAUNCHES},
     {"firsts", "finalized 60 times while a thread launches kernels for the first time", beside_work,
      FIRST_LAUNCHES},
-    {"graphs", "while a thread makes graphs, launches and destroys them", beside_work, GRAPHS},
-    {"streams", "while a thread makes and destroys streams", beside_work, STREAMS},
-    {"events", "while a thread makes and destroys events", beside_work, EVENTS},
-    {"memory", "while a thread takes memory, copies, and gives it back", beside_work, MEMORY},
+    {"graphs", "finalized 60 times while a thread makes graphs, launches and destroys them",
+     beside_work, GRAPHS},
+    {"streams", "finalized 60 times while a thread makes and destroys streams", beside_work,
+     STREAMS},
+    {"events", "finalized 60 times while a thread makes and destroys events", beside_work, EVENTS},
+    {"memory", "finalized 60 times while a thread allocates memory, copies, and frees it",
+     beside_work, MEMORY},
     {"running", "finalized while a kernel of a second runs", running, SAME_CONTEXT},
-    {"elsewhere", "the same, in another context", running, OWN_CONTEXT},
-    {"running-apart", "so, by a thread that is inside no call", running, GOING_APART},
-    {"code", "while a thread loads code, launches and unloads it", beside_work, CODE},
+    {"elsewhere", "as running, in another context", running, OWN_CONTEXT},
+    {"running-apart", "as running, by a thread that is inside no call", running, GOING_APART},
+    {"code", "finalized 60 times while a thread loads code, launches and unloads it", beside_work,
+     CODE},
 };
 
 struct Ends {

@@ -97,7 +97,12 @@ BAD = (
     ("src/bad.c", "/* X. */\nvoid f(void)\n{\nfail:\n    ;\n}\n", "src/bad.c:4: \"fail:\": write: one exit: done"),
     ("src/bad.c", "/* X. */\nvoid f(void)\n{\n    err_set(e, GPUFL_E_NOMEM, \"no memory for x\");\n}\n",
      "src/bad.c:4: \"err_set(e, GPUFL_E_NOMEM, \"no memory for x\"\": write: err_nomem"),
+    ("tests/bad.c", "/* X. */\nvoid f(void)\n{\n    err_set(&e, GPUFL_E_NOMEM, \"not enough memory to hash\");\n}\n",
+     "tests/bad.c:4: \"err_set(&e, GPUFL_E_NOMEM, \"not enough memory to hash\"\": write: err_nomem"),
+    ("src/bad.c", "/* X. */\nchar *x = \"The server is out of memory.\";\n", "src/bad.c:2: \"\"The server is out of memory.\"\": write: http"),
     ("src/bad.c", "/* X. */\nchar *x = \"a kernel besi" + "de it\";\n", "src/bad.c:2: \"\"a kernel beside it\"\": write: while"),
+    ("src/bad.c", "/* X.\n * A runs besi" + "de b. */\n", "src/bad.c:2: \"* A runs beside\": write: while … runs"),
+    ("web/src/bad.ts", "let x; // besi" + "de it\n", "web/src/bad.ts:1: \"let x; // beside\": write: while … runs"),
     ("docs/a.md", "It runs besi" + "de a kernel.\n", "docs/a.md:1: \"beside\": write: while … runs"),
     ("src/backend/nvidia/bad.c", "/* X. */\n" + "static struct {\n    int x;\n} a;\nstatic const char *b;\n" * 14 +
      "static int *const c = 0;\nstatic const int d[] = {1};\nstatic __thread int e;\n_Atomic int f = 1;\nstatic int g(void);\n",

@@ -323,7 +323,7 @@ def main():
             check_causes(places(), report)
     assert not wrong, "\n".join(wrong)
     assert not left, f"without a place on the timeline: {left}"
-    assert placed >= LEAST and len(rules) >= 12, f"too few findings to tell: {placed} of {rules}"
+    assert placed >= LEAST and len(rules) >= 12, f"too few findings for a verdict: {placed} of {rules}"
     print(f"{placed} findings of {len(set(sessions()))} recorded sessions: {dict(rules)}")
 
 

@@ -320,7 +320,7 @@ class BadInput(Case):
             log.kernel(n)
         with self.agent() as agent:
             self.until_arrived(log, agent)
-            agent.ask("flush")  # it is at rest, and knows how long the log was
+            agent.ask("flush")  # the agent has nothing to do, and knows how long the log was
             os.truncate(log.folder / "device.log", 100)
             agent.until_said("got shorter")
             other.kernel(1)

@@ -46,7 +46,7 @@ class Burst(unittest.TestCase):
 
     @unittest.skipUnless(LONG, "e2e.server_burst_busy runs it, alone")
     def test_beside_busy_loops(self):
-        """150 sessions of 24 KB in 4 s beside two busy loops are loaded within 30 s, and 20 of another workspace within 5 s."""
+        """150 sessions of 24 KB in 4 s are, while two busy loops run, loaded within 30 s, and 20 of another workspace within 5 s."""
         result = json.loads(self.burst("--sessions", "150", "--others", "20", "--over", "4", "--busy", "2", "--kernels", KERNELS,
                                        "--loaded-within", "30", "--others-within", "5"))
         self.assertTrue(22000 < result["bytes_each"] < 26000, result["bytes_each"])

@@ -127,7 +127,7 @@ class Words(unittest.TestCase):
         print(f"{name}: {failed} of {asked} answers are failures", flush=True)
 
     def test_a_link_is_described(self):
-        """Who makes a link is told, in the API and on the page, that it opens the source files; and it does."""
+        """The API and the page say to the maker of a link that the link opens the source files, and it does."""
         words = "the text of (the )?source files that were kept with it"
         self.assertRegex(self.described["/api/v1/sessions/{session}/shares"]["post"]["summary"], words)
         with open(os.path.join(SOURCE, "web", "src", "text", "sessions.ts")) as file:

@@ -363,7 +363,7 @@ EXPORT int cuptiFinalize(void)
     atomic_fetch_add(&asked_to_finalize, 1);
     SCRIPTED(cuptiFinalize);
     if (engines_held()) {
-        fprintf(stderr, "fake CUPTI: finalized beside an engine's objects\n");
+        fprintf(stderr, "fake CUPTI: finalized while an engine has objects\n");
         abort();
     }
     uint64_t contexts[3];

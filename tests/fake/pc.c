@@ -344,7 +344,7 @@ __attribute__((destructor)) static void write_totals(void)
 void pc_kind_disabled(void)
 {
     client_must(!pc_enabled() && !atomic_load(&refused),
-                "an activity kind is disabled beside sampling");
+                "an activity kind is disabled during sampling");
 }
 
 static int begin(struct pc_context_params *p)

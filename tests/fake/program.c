@@ -39,8 +39,8 @@
  *     sessions=S   S sessions, one after the other
  *     alone-first  the first session has no kernel records
  *     windows-then the sessions after the first have windows of kernel records
- *     beside       another thread goes on launching meanwhile
- *     busy         three threads go on launching meanwhile, at the rate */
+ *     beside       another thread launches kernels meanwhile
+ *     busy         three threads launch kernels meanwhile, at the rate of pace.h */
 #include "hooks.h"
 #include "life.h"
 #include "maps.h"

@@ -19,7 +19,7 @@ struct run_setup {
     bool linked;                /* the program that calls libgpufl itself */
     bool alone;                 /* without `gpufl trace` */
     bool own_library; /* a copy of libgpufl.so that no other test opens: `gpufl trace` takes
-                                   note of who opens the file, and cannot tell whose processes those are */
+                                   note of who opens the file, and does not know whose processes those are */
     const char *top;  /* rows of the report's tables of kernels and scopes; NULL: all */
     bool reported;    /* `gpufl trace` prints its report, too: the test reads it on stderr */
 };

@@ -131,9 +131,9 @@ void sass_launching(void)
     if (!sass_enabled())
         return;
     client_must(!activity_enabled(CUPTI_KIND_KERNEL_SERIAL),
-                "a launch with serialized records stands still");
+                "a launch never ends if kernels have serialized records");
     client_must(!atomic_load(&half_on) || atomic_load(&enabled) < 2,
-                "a launch beside a second context stands still");
+                "a launch never ends if there is a second context");
 }
 
 /* Aborts if another thread launches in the context, whether its launch began while this library was

@@ -1,7 +1,7 @@
 'use strict';
 // Loaded before s3rver. S3 has an object whole or not at all, and the last whole one that was sent. s3rver writes into the
 // object's own file: a body that breaks off leaves half an object there, also over a whole one that came after it, and the
-// answer to a whole one may come before its last bytes are written. Here an object is written beside its place, and
+// answer to a whole one may come before its last bytes are written. Here an object is written next to its place, and
 // renamed.
 // s3rver's tokens for the next page of a list are enciphered with DES, which OpenSSL 3 has no more: a list of over 1000
 // objects was answered with 500 for good. Triple DES with three times the same key is DES.

@@ -272,7 +272,7 @@ static int settle_when_full(void)
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_FSIZE, &limit);
     if (ops->get(s, "w", "other", true, &other, &e) || write_some(other, 100, 1, &e)) {
-        fprintf(stderr, "beside it: %s\n", e.text); /* a new session is not affected */
+        fprintf(stderr, "another session: %s\n", e.text); /* a new session is not affected */
         return 6;
     }
     ops->put(other);

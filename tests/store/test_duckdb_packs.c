@@ -76,7 +76,7 @@ TEST(test_cut_at_any_byte)
     OK(put(p, "w", "one", "c", false, e));
     const char *path = pack_of(pack_folder, "w");
     int64_t before = file_size(path);
-    OK(put(p, "w", "one", "never told", false, e));
+    OK(put(p, "w", "one", "never reported", false, e));
     int64_t after = file_size(path);
     packs_close(p);
     assert_true(after > before);
@@ -89,13 +89,13 @@ TEST(test_cut_at_any_byte)
         assert_int_equal(file_size(path), before);
         packs_close(p);
         p = open_packs();
-        OK(put(p, "w", "one", "never told", false, e));
+        OK(put(p, "w", "one", "never reported", false, e));
         packs_close(p);
         assert_int_equal(file_size(path), after);
         assert_int_equal(truncate(path, cut), 0);
         p = open_packs();
         assert_string_equal(text_of(p, "w", "one"), "ac");
-        OK(put(p, "w", "one", "never told", false, e));
+        OK(put(p, "w", "one", "never reported", false, e));
         packs_close(p);
     }
 }

@@ -67,7 +67,7 @@ describe("rectangles", () => {
     const of = (name: string) => rects.find((rect) => rect.node === named(name))!;
     expect([of("step").x0, of("step").x1, of("free").x0, of("free").x1, of("free").row]).toEqual([0, 0.75, 0.75, 1, 2]);
   });
-  it("zoomed, what is above stays, what is beside goes", () => {
+  it("zoomed in, callers stay, and their other callees are not shown", () => {
     const zoomed = rectsOf(tree, named("step"), 0, 99);
     expect(zoomed.map((rect) => [tree[rect.node]!.name.split("(")[0], rect.x0, rect.x1])).toEqual([["Host", 0, 1], ["main", 0, 1], ["step", 0, 1], ["event synchronizations", 0, 1]]);
   });

@@ -62,7 +62,7 @@ describe("lines of the table", () => {
   it("an order that nobody knows is by time", () => expect([orderOf("x", true), orderOf(null, true), orderOf("p99", false)].map((o) => o.by)).toEqual(["total", "total", "p99"]));
 });
 
-describe("beside the times", () => {
+describe("columns next to the times", () => {
   const configs = { rows: 3, names: ["f", "registers", "shared_mem"], mangled: ["_f", "registers", "shared_mem"], data: { name: [0, 0, 0], warps: [32, 8, null], max_warps: [64, 64, null], limiter: [2, 1, null], registers: [40, 128, 8], local: [0, 16, null] } } as unknown as AnswerConfigs;
   const samples = (symbol: string, reason: string, n: number) => ({ symbol, reason, samples: n });
   const profile = { samples: { kernels: [samples("_f", "selected", 60), samples("_f", "wait", 30), samples("_f", "branch", 10), samples("_g", "selected", 5)] } };

@@ -1,6 +1,6 @@
 /* keeper_remove.c - see keeper.h: the last check of the server and the archive, and the removal.
  *
- * The folder first gets a hidden name beside its own, by one rename: a killed agent leaves no
+ * The folder first gets a hidden name in its parent folder, by one rename: a killed agent leaves no
  * session that lost some of its parts. The notes say which, and the next agent ends it. */
 #include "agent/keep/keeper_inside.h"
 

@@ -46,7 +46,7 @@ static int take_batch(void *arg, const struct wire_batch *b)
     return model_batch(r->model, b);
 }
 
-/* ---- lines that the loader keeps beside the records ------------------------------------------ */
+/* ---- lines that the loader keeps in addition to the records ---------------------------------- */
 
 static bool add_count(struct json *j, const char *key, struct json_value v, void *to)
 {

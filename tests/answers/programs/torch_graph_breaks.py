@@ -1,4 +1,4 @@
-"""torch.compile makes CUDA graphs of each block, and a function that it was told to leave alone breaks every one of them
+"""torch.compile makes CUDA graphs of each block, and a function that it must not compile breaks every one of them
 in two. Cure: the compiler gets the function as well, and a break would be an error (fullgraph)."""
 import json
 import sys

@@ -284,7 +284,7 @@ TEST(test_file_at_its_limit_raises_nothing)
     raise(SIGXFSZ);
     assert_int_equal(pipe(ends), 0);
     kept = stderr_lend(ends[1]);
-    log_note("beside a signal that waits");
+    log_note("while a signal waits");
     stderr_return(kept);
     sigpending(&pending);
     assert_int_equal(sigismember(&pending, SIGXFSZ), 1);

@@ -26,7 +26,7 @@ interface Props {
   session: RowSession;
   ranks: readonly Rank[];
   cut: number; // ranks of the run that are not shown
-  more: ReactNode; // beside the tools
+  more: ReactNode; // shown next to the tools
 }
 
 /** The answers of the server by the rank's number, as they arrive; for a rank whose question

@@ -43,7 +43,7 @@ const LIVE_MS = 3000;
 interface Props {
   session: RowSession;
   outside?: Outside;
-  more?: ReactNode; // beside the tools
+  more?: ReactNode; // shown next to the tools
 }
 
 const devicesOf = (session: RowSession): string[] =>

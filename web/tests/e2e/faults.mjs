@@ -155,7 +155,7 @@ async function ownCode(page, id) {
   check(rows.some(({ top_reason: reason }) => reason && sass.some((row) => row.includes(reason))), `own code: why its warps wait, by instruction: ${sass.join(" | ")}`);
   const counted = await page.locator(".code-here td:nth-child(5)").allInnerTexts();
   check(counted.some((cell) => /\d/.test(cell)), `own code: what was counted: ${counted}`);
-  for (const title of ["Code", "Why warps wait", "Counted instructions"]) check((await page.locator(".at-line h2").allInnerTexts()).includes(title), `own code: ${title} stands beside the line: ${await page.locator(".at-line h2").allInnerTexts()}`);
+  for (const title of ["Code", "Why warps wait", "Counted instructions"]) check((await page.locator(".at-line h2").allInnerTexts()).includes(title), `own code: ${title} is next to the line: ${await page.locator(".at-line h2").allInnerTexts()}`);
   const source = await marked(page, ".source-here");
   check(source.text.trim().startsWith(String(stall.line)) && source.seen, `own code: the line in its file: ${JSON.stringify(source)}`);
   await shots(page, "line-code");

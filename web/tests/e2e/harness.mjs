@@ -189,7 +189,7 @@ export function makeHarness(out) {
       return { cut, alike, short: short.map((element) => `${element.textContent} of ${element.dataset.name}`) };
     });
     check(cut.length === 0, `${name}: cut off: ${cut.slice(0, 8).join(" | ")}`);
-    check(short.length === 0, `${name}: shortened beside free room: ${short.slice(0, 4).join(" | ")}`);
+    check(short.length === 0, `${name}: shortened although there is room: ${short.slice(0, 4).join(" | ")}`);
     check(alike.length === 0, `${name}: read alike: ${alike.slice(0, 8).join(" | ")}`);
   }
 

@@ -119,7 +119,7 @@ try {
     check(hit?.kind === "event" && hit.start === epochAt(epoch) && name === `epoch ${epoch} begins`, `epoch ${epoch}: ${JSON.stringify(hit)} ${name}`);
   }
   const third = await placeOf(LANE(MAIN), epochAt(3));
-  check((await inked(third.x + 5, third.y, 60)) > 40, "a name stands beside its tick");
+  check((await inked(third.x + 5, third.y, 60)) > 40, "a name is next to its tick");
   await shots("marks-whole");
 
   // Ten thousand marks a second are summed up: columns say how many there are.

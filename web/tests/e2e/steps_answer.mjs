@@ -101,7 +101,7 @@ export async function shares({ page, t, origin, hf }) {
       t.check(ns <= part.ns * 1.001, `shares: ${place} has ${ns} ns of the ${part.ns} ns of ${part.name}`);
       await shown.locator("button.place").nth(at).click();
       const said = plain(await page.getByRole("dialog").locator(".stat", { hasText: wanted[at].ended_by ? "GPU idle until its work came" : "GPU idle because of it" }).locator("dd").innerText());
-      t.check(said === plain(time), `shares: the window of ${place} says ${said}, beside the line stands ${time}`);
+      t.check(said === plain(time), `shares: the window of ${place} says ${said}, the line says ${time}`);
       await page.keyboard.press("Escape");
       lines++;
     }

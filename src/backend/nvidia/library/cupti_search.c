@@ -2,7 +2,7 @@
  *
  * The first choice is a copy that is loaded already (cupti_open looks for it). Then:
  *   1. GPUFL_CUPTI_PATH, a file or a directory
- *   2. beside the CUDA libraries that the program has loaded, which finds the
+ *   2. next to the CUDA libraries that the program has loaded: this finds the
  *      Python wheels (nvidia/cu13/lib, nvidia/cuda_cupti/lib) and a toolkit that
  *      the program was linked with
  *   3. CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*

@@ -449,7 +449,7 @@ TEST(test_shared)
         finder_only("idle_cause", "");
         finder_end();
     }
-    finder_begin("not told"); /* nobody knows when the work was launched: nothing is claimed */
+    finder_begin("not known"); /* nobody knows when the work was launched: nothing is claimed */
     program_processes(&finder.p, 2);
     finder_gaps(20, 3000000, 2000000);
     finder_look();

@@ -34,7 +34,7 @@ export function passesOf(rows: readonly RowSession[], session: string): RowSessi
 /** The session with the times: the Trace pass, else the session itself. */
 export const timesOf = (passes: readonly RowSession[]): RowSession | undefined => passes.find((row) => giftsOf(row.engine).includes("times"));
 
-/** Whether a session's shares are those of a program that its engine slowed: a pass beside one with the times. */
+/** Whether a session's shares are those of a program that its engine slowed: a pass of a run in which another pass has the times. */
 export const isSlowed = (row: RowSession, times: RowSession | undefined): boolean => times !== undefined && passOf(row) !== null && !giftsOf(row.engine).includes("times");
 
 const SAMPLED = ["samples", "top_reason", "top_samples"];
