@@ -65,7 +65,8 @@ static int io_error(struct part_stream *s, int error)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* Bytes of a plain file up to and including its last LF; -1: it cannot be read. */
+/* Returns the number of bytes of a plain file up to and including its last LF; -1: it cannot be
+ * read. */
 static int64_t whole_lines(int fd, int64_t size, unsigned char *chunk)
 {
     while (size > 0) {

@@ -39,7 +39,8 @@ struct part_range {
     int64_t base;
 };
 
-/* The byte that replaces the one at an offset of a blank range. Lines of such bytes are short. */
+/* Returns the byte that replaces the one at an offset of a blank range. Lines of such bytes are
+ * short. */
 static inline char part_blank(const struct part_gap *gap, int64_t at)
 {
     return at + 1 == gap->to || at % 4096 == 4095 ? '\n' : ' ';
@@ -59,10 +60,10 @@ int64_t part_stream_size(const struct part_stream *s); /* bytes of the body; -1:
 
 /* For http_client_call.read: returns bytes, 0 at the end, or a negative code; arg is the stream. */
 int64_t part_stream_read(void *arg, char *out, size_t size);
-/* The sentence of the code that read returned. */
+/* Returns the sentence of the code that read returned. */
 const struct err *part_stream_error(const struct part_stream *s);
 
-/* Bytes of the file that have been read, as stored on disk. */
+/* Returns the number of bytes of the file that have been read, as stored on disk. */
 int64_t part_stream_consumed(const struct part_stream *s);
 /* Uncompressed bytes that have been read since skip; -1: the file goes unchanged. */
 int64_t part_stream_plain(const struct part_stream *s);

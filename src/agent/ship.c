@@ -148,8 +148,8 @@ static bool refuses_all(struct shipping *s, const struct remote_answer *a)
     return true;
 }
 
-/* The wait before another request to a server that does not answer, within the time that the caller
- * allows. */
+/* Returns the wait before another request to a server that does not answer, within the time that
+ * the caller allows. */
 static int64_t wait_reachable(const struct shipping *s, int64_t wait)
 {
     if (!s->config->unreachable)
@@ -166,7 +166,7 @@ static bool is_not_now(int rc, const struct remote_answer *a)
     return !rc && (a->status == 429 || (a->status == 503 && a->retry_after >= 0));
 }
 
-/* The wait for a server that says "not now", within the caller's patience. */
+/* Returns the wait for a server that says "not now", within the caller's patience. */
 static int64_t wait_patiently(struct shipping *s, const struct remote_answer *a)
 {
     int64_t patience = s->config->patience ? s->config->patience : PATIENCE;
@@ -331,7 +331,7 @@ static bool ask_position(struct shipping *s, const char *channel, int64_t *at)
     return true;
 }
 
-/* The part that has the position: the last one that does not begin after it. */
+/* Returns the part that has the position: the last one that does not begin after it. */
 static const struct ship_part *part_at(const struct course *c)
 {
     const struct ship_part *found = NULL;
@@ -452,7 +452,8 @@ static bool send_rest(struct shipping *s, struct course *c, const struct ship_pa
     return steer(s, c, p, &a);
 }
 
-/* Bytes on disk of the channel's parts before p, added to those of earlier channels. */
+/* Returns the number of bytes on disk of the channel's parts before p, added to those of earlier
+ * channels. */
 static int64_t bytes_before(const struct course *c, const struct ship_part *p)
 {
     int64_t n = 0;
@@ -487,7 +488,7 @@ static bool send_channel(struct shipping *s, struct course *c)
     }
 }
 
-/* The bytes on disk, in whole parts, that the server has already. */
+/* Returns the number of bytes on disk, in whole parts, that the server has already. */
 static int64_t had_before(const struct course *c)
 {
     const struct ship_part *p = part_at(c);

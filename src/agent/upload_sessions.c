@@ -118,7 +118,7 @@ static enum upload_state state_of_theirs(const struct upload_session *s, size_t 
 
 /* ---- one session --------------------------------------------------------------------------- */
 
-/* The number after all numbered parts of the part's channel. */
+/* Returns the number after all numbered parts of the part's channel. */
 static int64_t next_number(const struct upload_session *s, const struct ship_part *p)
 {
     int64_t highest = 0;

@@ -59,7 +59,7 @@ int s3_place_read(const char *url, struct s3_place *out, struct err *e)
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
-/* The first value that is set. */
+/* Returns the first value that is set. */
 static const char *first(const char *given, const char *const *variables, const char *standard)
 {
     if (given && *given)

@@ -54,7 +54,7 @@ void control_close(struct control *c);
 bool control_paused(struct control *c);
 /* True if `resume` came since the last call. */
 bool control_resumed(struct control *c);
-/* The ticket of a task that is requested and not done; 0: none. */
+/* Returns the ticket of a task that is requested and not done; 0: none. */
 uint64_t control_task(struct control *c, enum control_task t);
 /* Notes that the task is done up to that ticket; answer: JSON. */
 void control_done(struct control *c, enum control_task t, uint64_t ticket, const char *answer);

@@ -16,7 +16,7 @@ static bool is_done(const struct folder *at)
     return at->kind == FOLDER_SESSION && at->done;
 }
 
-/* The folder of the session that was done last, by its files; -1: none. */
+/* Returns the folder of the session that was done last, by its files; -1: none. */
 static int32_t newest(const struct folders *f)
 {
     int32_t found = -1;
@@ -26,7 +26,7 @@ static int32_t newest(const struct folders *f)
     return found;
 }
 
-/* The next folder that has a session; -1: none. */
+/* Returns the next folder that has a session; -1: none. */
 static int32_t next_in_turn(struct daemon *d)
 {
     const struct folders *f = &d->folders;

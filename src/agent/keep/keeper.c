@@ -362,8 +362,8 @@ static bool older_comes(const struct keeper *k, const struct keeper_item *than, 
     return false;
 }
 
-/* The oldest item that may be removed and is due; NULL: none. *when: CLOCK_REALTIME ns at which the
- * next one is due by its age. */
+/* Returns the oldest item that may be removed and is due; NULL: none. *when: CLOCK_REALTIME ns at
+ * which the next one is due by its age. */
 static struct keeper_item *next_to_remove(struct keeper *k, int64_t now, int64_t *when)
 {
     const struct options *o = k->options;

@@ -200,7 +200,7 @@ static int from_file(struct options *o, const struct opt *table, const char *pat
     return 0;
 }
 
-/* The file's name, which only the command line or the environment may have. */
+/* Returns the file's name, which only the command line or the environment may have. */
 static const char *config_path(int argc, char **argv)
 {
     const char *path = getenv("GPUFL_AGENT_CONFIG");

@@ -24,7 +24,7 @@ static bool is_private(const char *dir, uid_t uid)
            (st.st_mode & 077) == 0;
 }
 
-/* The folders where the socket of a process of this user may lie. */
+/* Returns the folders where the socket of a process of this user may lie. */
 static size_t folders_of(uid_t uid, char out[FOLDERS][80])
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");

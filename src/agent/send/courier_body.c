@@ -63,7 +63,7 @@ enum courier_step courier_not_aside(struct courier *c, struct view *v, struct er
 
 /* ---- by offset ------------------------------------------------------------------------------ */
 
-/* The part that has the position: the last one that does not begin after it. */
+/* Returns the part that has the position: the last one that does not begin after it. */
 static const struct ship_part *part_at(const struct course *c)
 {
     const struct ship_part *found = NULL;
@@ -107,8 +107,8 @@ static enum courier_step smaller(struct courier *c, struct view *v, struct erran
     return courier_put_body_aside(c, x) ? courier_not_aside(c, v, x) : COURIER_ON;
 }
 
-/* The end of the body in the channel. If a part was sent unchanged, it is the start of the next
- * part. */
+/* Returns the end of the body in the channel. If a part was sent unchanged, it is the start of the
+ * next part. */
 static int64_t end_of(const struct errand *x)
 {
     const struct course *o = x->course;

@@ -11,7 +11,7 @@
 
 enum { GZIP_LEVEL = 1 };
 
-/* The first window of the channel that was not handled; NULL: none. */
+/* Returns the first window of the channel that was not handled; NULL: none. */
 static const struct ship_part *next_window(const struct course *o)
 {
     for (size_t i = 0; i < o->count; i++)

@@ -45,14 +45,14 @@ void folders_close(struct folders *f);
 /* Takes the reports of changes, and reads the folders that are due. */
 int folders_look(struct folders *f, int64_t now, struct err *e);
 
-/* A folder's time of change, ns since the Unix epoch; -1: it is gone. [any] */
+/* Returns a folder's time of change, ns since the Unix epoch; -1: it is gone. [any] */
 int64_t folders_time(const char *path);
 /* Plans the next look at the folder. */
 void folders_plan(struct folders *f, struct folder *at, int64_t now);
 /* Removes a folder that is gone. */
 void folders_remove(struct folders *f, int32_t index);
 
-/* The earliest time at which a folder is due, or at which delay has passed since its first
+/* Returns the earliest time at which a folder is due, or at which delay has passed since its first
  * report. */
 int64_t folders_next(const struct folders *f, int64_t delay);
 

@@ -61,7 +61,7 @@ int view_open(struct view **out, int32_t folder, const char *path, struct err *e
     return 0;
 }
 
-/* The mark that remains for a channel that was handled completely; -1: none. */
+/* Returns the mark that remains for a channel that was handled completely; -1: none. */
 static int64_t last_mark(const struct view *v, const struct course *c, const struct cursor *cursor)
 {
     return cursor && cursor_keeps_marks(cursor) && !v->settled ? c->at : -1;
@@ -222,7 +222,8 @@ static bool is_rotated(const struct upload_sessions *now, const struct ship_part
     return false;
 }
 
-/* Bytes of the part's file; -1: it is gone, or another file has its name since a rotation. */
+/* Returns the number of bytes of the part's file; -1: it is gone, or another file has its name
+ * since a rotation. */
 static int64_t size_of(const struct ship_part *p)
 {
     struct stat st;
@@ -233,10 +234,10 @@ static int64_t size_of(const struct ship_part *p)
     return same ? (int64_t)st.st_size : -1;
 }
 
-/* Sizes of the files of the list's live parts, in the list's order; -1: no live part, or gone. A
- * cut file may have lost the head by which its part is known, so the files themselves are asked:
- * before the folder is listed again, since a rotation after that would look like a cut. NULL: no
- * memory. */
+/* Returns the sizes of the files of the list's live parts, in the list's order; -1: no live part,
+ * or gone. A cut file may have lost the head by which its part is known, so the files themselves
+ * are asked: before the folder is listed again, since a rotation after that would look like a cut.
+ * NULL: no memory. */
 static int64_t *sizes_of(const struct upload_sessions *list)
 {
     size_t count = 0, n = 0;
@@ -281,8 +282,8 @@ static void report_odd(struct view *v, DIR *d, const char *name, const struct st
     v->said_special = true;
 }
 
-/* The number of live parts that are empty, even without a head. Such a part belongs to no channel,
- * and its first bytes do not change the folder's time. */
+/* Returns the number of live parts that are empty, even without a head. Such a part belongs to no
+ * channel, and its first bytes do not change the folder's time. */
 static unsigned count_empty(struct view *v)
 {
     DIR *d = opendir(v->path);
