@@ -54,7 +54,7 @@ static size_t columns_of(const char *text, size_t len)
     return n;
 }
 
-/* Bytes that the first n columns take. */
+/* Returns the number of bytes that the first n columns take. */
 static size_t column_at(const char *text, size_t len, size_t n)
 {
     size_t i = 0;

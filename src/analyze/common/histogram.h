@@ -61,7 +61,7 @@ static inline int histogram_add(struct histogram *h, int64_t v)
 /* Adds all values of another histogram. */
 int histogram_merge(struct histogram *h, const struct histogram *other);
 
-/* The q-quantile by nearest rank: the least value that at least q of all do not
+/* Returns the q-quantile by nearest rank: the least value that at least q of all do not
  * exceed; 0.5 is the median. 0 for an empty histogram. */
 int64_t histogram_quantile(const struct histogram *h, double q);
 

@@ -8,16 +8,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The bytes that a name takes in a path. */
+/* Returns the number of bytes that a name takes in a path. */
 size_t scope_text_size(const char *name);
 
 /* Writes a name as a path has it, without a NUL. The end of what was written. */
 char *scope_text_put(char *out, const char *name);
 
-/* The bytes of a path's first name, as the path has it. */
+/* Returns the number of bytes of a path's first name, as the path has it. */
 size_t scope_text_first(const char *path, size_t len);
 
-/* The bytes of a path without its last name and the bar before that; 0: it has one name. */
+/* Returns the number of bytes of a path without its last name and the bar before that; 0: it has
+ * one name. */
 size_t scope_text_outer(const char *path, size_t len);
 
 /* The path's text of a name means that name. */

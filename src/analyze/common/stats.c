@@ -16,7 +16,7 @@ double stats_normal(double z)
     return isnan(z) ? NAN : erfc(fabs(z) / sqrt(2));
 }
 
-/* The continued fraction of the incomplete beta function, DLMF 8.17.22, evaluated from its
+/* Returns the continued fraction of the incomplete beta function, DLMF 8.17.22, evaluated from its
  * head (W. J. Lentz, Applied Optics 15, 1976). */
 static double beta_fraction(double a, double b, double x)
 {

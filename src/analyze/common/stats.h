@@ -22,7 +22,7 @@ double stats_normal(double z);
  * I_{df/(df+t^2)}(df/2, 1/2), DLMF 26.5 and 8.17. */
 double stats_student(double t, double df);
 
-/* The t with P(|T| >= t) = p. */
+/* Returns the t with P(|T| >= t) = p. */
 double stats_student_inverse(double p, double df);
 
 /* ---- two samples ----------------------------------------------------------------------------- */
@@ -53,9 +53,9 @@ struct stats_rank {
 
 enum { STATS_RANK_LEAST = 8 /* values on each side; with fewer p is NAN */ };
 
-/* The Mann-Whitney U test (H. B. Mann, D. R. Whitney, Ann. Math. Stat. 18, 1947): whether values
- * of one sample tend to be greater than those of the other, whatever their distribution; with the
- * variance for ties of E. L. Lehmann, Nonparametrics, 1975, 1.4. A bin is a tie. */
+/* Runs the Mann-Whitney U test (H. B. Mann, D. R. Whitney, Ann. Math. Stat. 18, 1947): whether
+ * values of one sample tend to be greater than those of the other, whatever their distribution;
+ * with the variance for ties of E. L. Lehmann, Nonparametrics, 1975, 1.4. A bin is a tie. */
 struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
                                      const struct stats_bin *b, size_t nb);
 

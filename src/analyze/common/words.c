@@ -45,7 +45,7 @@ static const struct words several = {
                  "CUDA_MODULE_LOADING=EAGER (AMD: HIP_ENABLE_DEFERRED_LOADING=0); by default a "
                  "kernel is loaded at its first launch."};
 
-/* The words of the first vendor that has any. */
+/* Returns the words of the first vendor that has any. */
 static const struct words *standard(void)
 {
     const struct vendor *const *v = vendors;

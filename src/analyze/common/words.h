@@ -12,15 +12,15 @@
  * all vendors. */
 const char *words_next(const struct words *w, const char *rule);
 
-/* The words for GPUs of an architecture ("sm_90", "gfx942"). If the architecture is unknown, the
- * words of the first vendor of backends.def that has words, which is NVIDIA. */
+/* Returns the words for GPUs of an architecture ("sm_90", "gfx942"). If the architecture is
+ * unknown, the words of the first vendor of backends.def that has words, which is NVIDIA. */
 const struct words *words_of(const char *arch);
 
-/* The words for a GPU by its vendor (vendor.h, name), else by its architecture; NULL: neither is
- * known ("", or a simulated GPU without one). */
+/* Returns the words for a GPU by its vendor (vendor.h, name), else by its architecture; NULL:
+ * neither is known ("", or a simulated GPU without one). */
 const struct words *words_of_device(const char *vendor, const char *arch);
 
-/* The words for a text about GPUs of both a and b: if they differ, the
+/* Returns the words for a text about GPUs of both a and b: if they differ, the
  * words for GPUs of several vendors. a may be NULL: then b. */
 const struct words *words_join(const struct words *a, const struct words *b);
 

@@ -78,7 +78,7 @@ static struct stats_bin *join_bins(const struct found *f, size_t n, size_t *coun
     return all;
 }
 
-/* A quantile by nearest rank; the middle of a bin is its value. */
+/* Returns a quantile by nearest rank; the middle of a bin is its value. */
 static int64_t quantile(const struct stats_bin *bins, size_t n, double q)
 {
     uint64_t all = 0, seen = 0;
@@ -398,7 +398,7 @@ static void make_totals(struct comparison *c)
 
 /* ---- what is set up differently -------------------------------------------------------------- */
 
-/* The different values of a key on a side; *mean: the mean of the measured ones. */
+/* Returns the different values of a key on a side; *mean: the mean of the measured ones. */
 static const char **values_of(struct comparison *c, unsigned side, const char *key, size_t *count,
                               double *mean)
 {

@@ -161,7 +161,7 @@ static double inside(const struct work *w, struct places g, size_t k)
     return w->order[g.at[k]]->ratio;
 }
 
-/* The ratio of the k-th point of `order` that is not in the group. */
+/* Returns the ratio of the k-th point of `order` that is not in the group. */
 static double outside(const struct work *w, struct places g, size_t k)
 {
     size_t before = 0; /* points of the group before it */

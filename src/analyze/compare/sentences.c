@@ -80,8 +80,8 @@ static void put_duration(const struct comparison *c, struct buf *out)
     put_means(out, t);
 }
 
-/* The row with the greatest difference whose direction is sure; NULL: none. Rows are sorted by
- * difference. */
+/* Returns the row with the greatest difference whose direction is sure; NULL: none. Rows are sorted
+ * by difference. */
 static const struct compare_row *greatest(const struct compare_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -87,7 +87,7 @@ static int by_path(const void *a, const void *b)
     return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* The scope around a scope; NULL: there is none, or the digest had no room for it. */
+/* Returns the scope around a scope; NULL: there is none, or the digest had no room for it. */
 static struct scope_time *outer(struct scope_time *scopes, size_t n, const struct scope_time *of)
 {
     const struct scope_time key = {of->path, scope_text_outer(of->path, of->len), 0, 0};

@@ -101,7 +101,7 @@ int sum_facts_finish(struct model *m);
  * messages. */
 int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t shift);
 
-/* The best answer about a feature among all sessions. NULL: none. */
+/* Returns the best answer about a feature among all sessions. NULL: none. */
 const struct facts_capability *sum_facts_capability(const struct model *m, const char *feature);
 
 /* True if c is that best answer. */
@@ -111,23 +111,23 @@ bool sum_facts_is_best(const struct model *m, const struct facts_capability *c);
  * and features that only this pass has. */
 int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t shift);
 
-/* The value of an option as the session records it; 0: not recorded. */
+/* Returns the value of an option as the session records it; 0: not recorded. */
 uint32_t sum_facts_option(const struct model *m, const char *name);
 
-/* The requested engine of one session, and the one that ran. */
+/* Returns the requested engine of one session, and the one that ran. */
 struct facts_stand_in sum_facts_stand_in(const struct model *m);
 
 /* When the driver's profiling library ended itself, in the session with the times, or in the
  * first of merged ones; INT64_MAX: it did not. */
 int64_t sum_facts_ended(const struct model *m);
 
-/* The offset from the session's times to ns since the Unix epoch; 0: unknown. */
+/* Returns the offset from the session's times to ns since the Unix epoch; 0: unknown. */
 int64_t sum_facts_epoch(const struct model *m);
 
 /* Why the capture ended, in words; the reason itself where it is not known to us. */
 const char *sum_facts_end_text(const struct model *m);
 
-/* The session's length, ns; merged: the time in which one ran. 0: unknown. */
+/* Returns the session's length, ns; merged: the time in which one ran. 0: unknown. */
 int64_t sum_facts_duration(const struct model *m);
 
 #endif

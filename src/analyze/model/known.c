@@ -72,7 +72,7 @@ static uint64_t rows_of(const struct model *m, const struct kind *k)
     return n;
 }
 
-/* The status of a feature's capability; "" where the log has none. */
+/* Returns the status of a feature's capability; "" where the log has none. */
 static const char *status_of(const struct model *m, const char *feature)
 {
     const struct sum_facts *f = &m->facts;
@@ -185,7 +185,7 @@ static enum known answer(const struct model *m, enum known_kind kind)
     return done(m, kind) > 0 ? KNOWN_LOST : KNOWN_COUNTED;
 }
 
-/* The channel whose damage makes a kind unknown. */
+/* Returns the channel whose damage makes a kind unknown. */
 static enum discover_channel channel_of(const struct model *m, const struct kind *k)
 {
     return no_accounts(m) ? DISCOVER_SYSTEM : k->channel;

@@ -55,7 +55,7 @@ int sum_known_batch(struct model *m, const struct wire_batch *b);
 int sum_known_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_known_finish(struct model *m); /* call before parts that ask */
 
-/* Rows of a kind that were read. */
+/* Returns how many rows of a kind were read. */
 uint64_t sum_known_rows(const struct model *m, enum known_kind k);
 
 /* True if the sums of a kind are numbers, so that 0 means none. After finish. */

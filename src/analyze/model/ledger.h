@@ -46,7 +46,8 @@ int64_t sum_ledger_open_scopes(const struct sum_ledger *l);
  * a line (LF) each. */
 enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out);
 
-/* A verdict as the JSON report has it: "absent", "complete", "uncounted" or "incomplete". */
+/* Returns a verdict as the JSON report has it: "absent", "complete", "uncounted" or
+ * "incomplete". */
 const char *sum_ledger_verdict_key(enum ledger_verdict v);
 
 #endif

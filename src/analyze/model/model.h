@@ -84,25 +84,26 @@ int model_merge_apart(struct model *into, const struct model *from);
  * these data refer to, and the session's facts. */
 int model_merge_pass(struct model *into, const struct model *from, unsigned gives);
 
-/* The text of an id in model.names; "" for 0. */
+/* Returns the text of an id in model.names; "" for 0. */
 const char *model_text(const struct model *m, uint32_t name);
 
 /* The words of a device's vendor; NVIDIA's where the vendor is unknown. */
 struct device_row;
 const struct words *model_device_words(const struct model *m, const struct device_row *d);
 
-/* The words of the devices' vendor; words for both where devices of both vendors are there. */
+/* Returns the words of the devices' vendor; words for both where devices of both vendors are
+ * there. */
 const struct words *model_words(const struct model *m);
 
-/* The words of the vendor of the devices that ran a kernel of this name; model_words where that is
- * not known. */
+/* Returns the words of the vendor of the devices that ran a kernel of this name; model_words where
+ * that is not known. */
 const struct words *model_kernel_words(const struct model *m, uint32_t name);
 
 /* The words for a configuration's device. */
 struct config_row;
 const struct words *model_config_words(const struct model *m, const struct config_row *c);
 
-/* A name cell of a batch as an id of model.names; 0: none or unknown. */
+/* Returns a name cell of a batch as an id of model.names; 0: none or unknown. */
 static inline uint32_t model_name_cell(const struct model *m, int64_t cell)
 {
     return cell > 0 && (uint64_t)cell < m->refs.name_count ? m->refs.names[cell] : 0;
@@ -117,7 +118,7 @@ static inline uint32_t model_device_cell(const struct model *m, int64_t cell)
     return cell > 0 && (uint64_t)cell < m->refs.device_count ? m->refs.devices[cell] : 0;
 }
 
-/* Index in model.devices of a stream cell; 0 is the unknown device. */
+/* Returns the index in model.devices of a stream cell; 0 is the unknown device. */
 static inline uint32_t model_stream_device(const struct model *m, int64_t cell)
 {
     return cell > 0 && (uint64_t)cell < m->refs.stream_count ? m->refs.streams[cell] : 0;

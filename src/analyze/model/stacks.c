@@ -98,7 +98,7 @@ static int reach(void *items, size_t *count, size_t *cap, int64_t id, size_t siz
     return 0;
 }
 
-/* A cell as an id below max, or 0. */
+/* Returns a cell as an id below max, or 0. */
 static uint32_t id_cell(const struct wire_batch *b, unsigned column, size_t i, int64_t max)
 {
     int64_t v = cells_or(b, column, i, 0);

@@ -102,7 +102,8 @@ int stacks_finish(struct model *m);
 /* Called at the end of model_finish. */
 void stacks_drop_room(struct stacks *s);
 
-/* Node of a stack id of the log, after stacks_finish; 0 in a model of several sessions. */
+/* Returns the node of a stack id of the log, after stacks_finish; 0 in a model of several
+ * sessions. */
 static inline uint32_t stacks_node_of(const struct stacks *s, uint32_t id)
 {
     return id < s->id_count ? s->ids[id] : 0;
@@ -164,7 +165,7 @@ struct stacks_walk {
 
 bool stacks_next(const struct stacks *s, struct stacks_walk *w, struct stacks_step *step);
 
-/* The path of a module's file; "" where it is not known. */
+/* Returns the path of a module's file; "" where it is not known. */
 const char *stacks_module_path(const struct model *m, uint32_t module);
 
 /* Appends "train.py:90", "libfoo.so+0x1a2b", "<driver-internal>", or "train_step()" if no more is

@@ -206,8 +206,8 @@ static struct call *list_calls(const struct wait_list *l, size_t *count)
     return calls;
 }
 
-/* The stack of the call that made a copy, or for a small copy to the host of the call that waits
- * for it. */
+/* Returns the stack of the call that made a copy, or for a small copy to the host of the call that
+ * waits for it. */
 static uint32_t stack_of(const struct call *calls, size_t count, const struct work_copy *c)
 {
     uint32_t correlation = c->correlation;

@@ -69,7 +69,7 @@ void discover_close(struct discover *d);
 /* Keeps only the first session of that name. 0, or GPUFL_E_NOENT with a sentence. */
 int discover_keep(struct discover *d, const char *name, struct err *e);
 
-/* The channel's name in our layout. [tests] */
+/* Returns the channel's name in our layout. [tests] */
 const char *discover_channel_name(enum discover_channel c);
 
 #endif

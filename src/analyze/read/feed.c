@@ -184,7 +184,7 @@ static void *reader_main(void *arg)
 
 /* ---- the consumer's side --------------------------------------------------------------- */
 
-/* The oldest filled block, NULL at the end. [consumer] */
+/* Returns the oldest filled block, NULL at the end. [consumer] */
 static struct block *pipe_filled(struct pipe *p)
 {
     pthread_mutex_lock(&p->lock);

@@ -282,8 +282,8 @@ static void put_where_and_what(struct page *p, const struct insight *i, const ch
     put_headline(p->model, i, NO_MODULE, out);
 }
 
-/* The length of the first sentences of a text that fit into so many columns, at least that of one
- * sentence. */
+/* Returns the length of the first sentences of a text that fit into so many columns, at least that
+ * of one sentence. */
 static size_t sentences_that_fit(const char *text, size_t room)
 {
     size_t len = strlen(text), fits = 0;
@@ -295,7 +295,7 @@ static size_t sentences_that_fit(const char *text, size_t room)
     return fits ? fits : len;
 }
 
-/* The length of a sentence without the parenthesis at its end; 0: it has none. */
+/* Returns the length of a sentence without the parenthesis at its end; 0: it has none. */
 static size_t before_parenthesis(const char *text, size_t len)
 {
     size_t at = len > 2 && !strncmp(text + len - 2, ").", 2) ? len - 2 : 0;
@@ -366,7 +366,7 @@ static void put_finding(struct page *p, const struct insight **listed, unsigned 
         put_step(p, i->next);
 }
 
-/* The longest wait that costs nothing, at which readers would look first, in vain. */
+/* Returns the longest wait that costs nothing, at which readers would look first, in vain. */
 static const struct insight *vain(const struct insights *in)
 {
     for (size_t i = 0; i < in->count; i++) {
@@ -464,7 +464,7 @@ void page_first_findings(struct page *p)
 
 /* ---- the next command ---------------------------------------------------------------------- */
 
-/* The section with more about the answer. */
+/* Returns the section with more about the answer. */
 static const char *next_section(const struct answer *a)
 {
     if (!a->insight)

@@ -255,7 +255,7 @@ static bool passes_list_all(const struct report *r)
     return g && !r->failed && r->count == g->count;
 }
 
-/* The name of a session in the list. */
+/* Returns the name of a session in the list. */
 static const char *session_name(const struct page *p, const struct report_session *s)
 {
     const char *slash = strrchr(s->dir, '/');

@@ -90,7 +90,7 @@ static void put_insight(struct page *p, const struct insight *i)
     buf_fini(&text);
 }
 
-/* The number of findings of the same rule above. */
+/* Returns the number of findings of the same rule above. */
 static size_t same_rule(const struct insights *in, size_t at)
 {
     size_t n = 0;

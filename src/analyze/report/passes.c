@@ -11,7 +11,7 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-/* The row of the engine that the pass was to run; NULL: no pass runs it. */
+/* Returns the row of the engine that the pass was to run; NULL: no pass runs it. */
 static const struct engine_row *engine_of(const struct model *m, const struct pass *p)
 {
     const struct engine_row *r = engine_find(model_text(m, p->asked));
@@ -136,7 +136,7 @@ static bool has(const struct model *m, unsigned kind)
                                         : m->kernels.time.count > 0;
 }
 
-/* The number of launched kernels; CELL_NULL if not all were counted. */
+/* Returns the number of launched kernels; CELL_NULL if not all were counted. */
 static int64_t launched(const struct model *m)
 {
     const struct ledger_row *l = &m->ledger.row;
@@ -211,7 +211,7 @@ static bool all_recorded(const struct pass *p)
     return p->recorded > 0 && (p->launched == CELL_NULL || p->recorded >= p->launched);
 }
 
-/* The largest difference from the launches of the first pass. */
+/* Returns the largest difference from the launches of the first pass. */
 static int64_t difference(const struct pass_kernel *k)
 {
     int64_t most = 0;

@@ -51,7 +51,7 @@ struct pass_group {
 
 void pass_group_fini(struct pass_group *g);
 
-/* The pass that gives this kind of data; NULL: none does. */
+/* Returns the pass that gives this kind of data; NULL: none does. */
 const struct pass *pass_group_of(const struct pass_group *g, unsigned kind);
 
 /* Sessions of passes while they are read: one group at a time. */

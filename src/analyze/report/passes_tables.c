@@ -236,7 +236,7 @@ static bool rests_on(const struct insight *i, const char *fact)
     return !fact || n < i->fact_count;
 }
 
-/* The kinds of data from which a finding was made. */
+/* Returns the kinds of data from which a finding was made. */
 static unsigned kinds_of(const struct model *m, const struct insight *i)
 {
     static const struct {

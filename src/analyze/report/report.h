@@ -103,13 +103,13 @@ static inline bool report_is_without_work(const struct report *r, const struct r
     return r->count > 1 && s->idle && !s->failure && !r->none_worked;
 }
 
-/* The most rows of a table that may be cut; SIZE_MAX: all. */
+/* Returns the most rows of a table that may be cut; SIZE_MAX: all. */
 static inline size_t report_top(const struct report *r)
 {
     return r->options.top > 0 ? (size_t)r->options.top : SIZE_MAX;
 }
 
-/* The smaller of the two numbers of rows; bound 0: none. */
+/* Returns the smaller of the two numbers of rows; bound 0: none. */
 static inline size_t report_bounded(size_t rows, size_t bound)
 {
     return bound && bound < rows ? bound : rows;
@@ -135,7 +135,7 @@ int report_timeline_places(struct report *r);
  * gaps with cause and line, and the frames of stacks. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
 int report_timeline(const struct report *r, FILE *out);
 
-/* The group that all sessions belong to; NULL: there is none. */
+/* Returns the group that all sessions belong to; NULL: there is none. */
 const struct pass_group *report_group(const struct report *r);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The directory of a session of the report. */
+/* Returns the directory of a session of the report. */
 static const char *dir_of(const struct report *r, uint32_t session)
 {
     for (size_t i = 0; i < r->count; i++)

@@ -17,7 +17,7 @@ void page_heading(struct page *p, const char *title)
     p->headings++;
 }
 
-/* The length of the next word; a number and its unit are one word. */
+/* Returns the length of the next word; a number and its unit are one word. */
 static size_t word_length(const char *at)
 {
     size_t len = strcspn(at, " \n");

@@ -141,8 +141,8 @@ const struct vendor *symbolize_kept_code(const struct symbolize *z, const int64_
                : NULL;
 }
 
-/* The number of a function's symbol, as recorded, else by its name. 0: it has none: no function has
- * symbol 0, although SASS metrics of CUDA 13.0 have it. */
+/* Returns the number of a function's symbol, as recorded, else by its name. 0: it has none: no
+ * function has symbol 0, although SASS metrics of CUDA 13.0 have it. */
 static uint32_t symbol_number(struct run *r, const char *path, const int64_t *function,
                               struct err *e)
 {

@@ -36,7 +36,8 @@ static bool is_code(const struct discover_part *p)
            !strncmp(path_base(p->path), "code.", strlen("code."));
 }
 
-/* The uncompressed bytes of the channel up to the end of a part; -1: the part cannot be read. */
+/* Returns the number of uncompressed bytes of the channel up to the end of a part; -1: the part
+ * cannot be read. */
 static int64_t offset_after(const struct discover_part *p)
 {
     struct lines *l;

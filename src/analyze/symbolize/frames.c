@@ -87,7 +87,7 @@ static void put_group(struct symbolize *z, struct group *g)
     symbolize_end_batch(z, false);
 }
 
-/* The number of a text from the symbolizer; 0 for NULL, or if there is no room. */
+/* Returns the number of a text from the symbolizer; 0 for NULL, or if there is no room. */
 static uint32_t number_of(struct symbolize *z, const char *text)
 {
     uint32_t number = text && *text ? symbolize_text_number(z, text, strlen(text)) : 0;

@@ -65,13 +65,14 @@ struct symbolize {
 /* The number of a text; 0: out of memory, or too many texts. */
 uint32_t symbolize_text_number(struct symbolize *z, const char *text, size_t len);
 
-/* Number of the text of a name; 0: unknown. */
+/* Returns the number of the text of a name; 0: unknown. */
 uint32_t symbolize_name_number(const struct symbolize *z, int64_t id);
 
 /* The text of a number; "" for 0. */
 const char *symbolize_text(const struct symbolize *z, uint32_t number);
 
-/* The id of a text, for a cell. A text without an id gets one, and its line is put. 0 for 0. */
+/* Returns the id of a text, for a cell. A text without an id gets one, and its line is put. 0 for
+ * 0. */
 int64_t symbolize_put_name(struct symbolize *z, uint32_t number);
 
 /* Puts a text that nothing else refers to. Returns its id. */

@@ -116,10 +116,10 @@ void made_free(struct made *m);
 /* Finds the fields of a table: the first, and how many. False: there is no such table. */
 bool tables_fields(const char *table, size_t *first, size_t *count);
 
-/* The number of the record's column with that name. */
+/* Returns the number of the record's column with that name. */
 unsigned tables_column_of(enum record_type type, const char *name);
 
-/* The record whose rows a table has. */
+/* Returns the record whose rows a table has. */
 enum record_type tables_record(enum table_id table);
 
 int64_t cells_at(const struct cells *c, int64_t row);

@@ -261,7 +261,7 @@ struct lookup {
     bool seen[NEAR];
 };
 
-/* The driver's ordinal of a device. */
+/* Returns the driver's ordinal of a device. */
 static int64_t device_index(const struct gpufl_tables *t, int64_t device)
 {
     const int64_t *row = rowset_find(&t->dicts[RECORD_device], &device);
@@ -362,8 +362,8 @@ static double occupancy(const struct gpufl_tables *t, int64_t config)
                                                                 : (double)warps / (double)most;
 }
 
-/* The occupancy that one resource allows: its blocks x warps of a block / warp slots, at most 1.
- * For a resource that sets no limit, the limit of the warp slots counts. */
+/* Returns the occupancy that one resource allows: its blocks x warps of a block / warp slots, at
+ * most 1. For a resource that sets no limit, the limit of the warp slots counts. */
 static double limit(const struct gpufl_tables *t, int64_t config, const char *resource)
 {
     const int64_t *row = rowset_find(&t->dicts[RECORD_config], &config);

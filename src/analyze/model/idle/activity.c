@@ -57,7 +57,7 @@ enum idle_activity idle_activity_of_frame(const char *file, const char *function
     return ACTIVITY_NONE;
 }
 
-/* The activity of a frame of the model, innermost function first. */
+/* Returns the activity of a frame of the model, innermost function first. */
 static uint8_t of_frame(const struct model *m, const struct stacks_frame *f)
 {
     enum idle_activity a = ACTIVITY_NONE;
@@ -75,9 +75,9 @@ static bool compiles(uint8_t a)
     return a >= ACTIVITY_COMPILE_TORCH && a <= ACTIVITY_COMPILE_OTHER;
 }
 
-/* The activity of a stack whose innermost frame has activity a. If one compiler calls another, the
- * outer one counts: torch.compile lets Triton compile its kernels. A garbage collection or a plan
- * in the middle of compiling is part of the compilation. */
+/* Returns the activity of a stack whose innermost frame has activity a. If one compiler calls
+ * another, the outer one counts: torch.compile lets Triton compile its kernels. A garbage
+ * collection or a plan in the middle of compiling is part of the compilation. */
 static uint8_t of_stack(uint8_t a, uint8_t caller)
 {
     bool part = compiles(caller) && (compiles(a) || a == ACTIVITY_COLLECT || a == ACTIVITY_PLAN);

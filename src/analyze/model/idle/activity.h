@@ -37,14 +37,14 @@ struct idle_stretches {
     uint64_t of;    /* steps of the steady part */
 };
 
-/* Words of an activity other than ACTIVITY_NONE. */
+/* Returns the words of an activity other than ACTIVITY_NONE. */
 const struct activity_text *idle_activity_text(enum idle_activity a);
 
-/* The activity that a single frame shows. file: of Python; NULL: a native function. */
+/* Returns the activity that a single frame shows. file: of Python; NULL: a native function. */
 enum idle_activity idle_activity_of_frame(const char *file, const char *function);
 
-/* The activity of each node in m->stacks, by node; an owned array of bytes, which the caller frees.
- * NULL: out of memory. */
+/* Returns the activity of each node in m->stacks, by node; an owned array of bytes, which the
+ * caller frees. NULL: out of memory. */
 uint8_t *idle_activity_list(const struct model *m);
 
 /* Counts a stretch of an activity that began at a time (ns). */

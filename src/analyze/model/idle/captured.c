@@ -131,7 +131,8 @@ static bool is_before_in_thread(const struct idle_capture *r, uint32_t thread, i
     return r->thread < thread || (r->thread == thread && r->start < until);
 }
 
-/* Index in the order by correlation of the first row that is later than (correlation, until). */
+/* Returns the index in the order by correlation of the first row that is later than (correlation,
+ * until). */
 static size_t first_later(const struct idle_captured *c, uint32_t correlation, int64_t until)
 {
     return ORDER_PLACE(c->sorted, i, is_before(row_at(c, i), correlation, until));

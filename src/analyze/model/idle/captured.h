@@ -42,15 +42,15 @@ int idle_captured_batch(struct idle_captured *c, const struct wire_batch *b);
 /* Sorts what has come. Call before the functions below. 0 or GPUFL_E_NOMEM. */
 int idle_captured_sort(struct idle_captured *c);
 
-/* The latest capture with that correlation that began before `until` (ns); NULL: none. */
+/* Returns the latest capture with that correlation that began before `until` (ns); NULL: none. */
 const struct idle_capture *idle_captured_find(const struct idle_captured *c, uint32_t correlation,
                                               int64_t until);
 
 /* When the latest capture of the thread before t (ns) began; INT64_MIN: there is none. */
 int64_t idle_captured_before(const struct idle_captured *c, uint32_t thread, int64_t t);
 
-/* The first capture of the thread that was launched after a correlation, which itself was launched
- * before `until` (ns); NULL: none, or unknown. */
+/* Returns the first capture of the thread that was launched after a correlation, which itself was
+ * launched before `until` (ns); NULL: none, or unknown. */
 const struct idle_capture *idle_captured_next(const struct idle_captured *c, uint32_t thread,
                                               uint32_t correlation, int64_t until);
 
@@ -70,7 +70,7 @@ const struct idle_capture *idle_captured_next(const struct idle_captured *c, uin
 const struct idle_capture *idle_captured_around(const struct idle_captured *c, uint32_t correlation,
                                                 int64_t until);
 
-/* The capture `from`, or the next one of its thread, that sums up; NULL: none is near. */
+/* Returns the capture `from`, or the next one of its thread, that sums up; NULL: none is near. */
 const struct idle_capture *idle_captured_closing(const struct idle_captured *c,
                                                  const struct idle_capture *from);
 

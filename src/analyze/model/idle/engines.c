@@ -42,7 +42,7 @@ static void sort(struct idle_engines *e)
     e->sorted = true;
 }
 
-/* The index of the first stretch up to which any stretch ends after t. */
+/* Returns the index of the first stretch up to which any stretch ends after t. */
 static size_t first_after(const struct idle_engines *e, int64_t t)
 {
     return ORDER_PLACE(e->count, i, e->stretches[i].until <= t);

@@ -25,7 +25,7 @@ static bool is_line(const struct stacks_step *step, const struct stacks_place *p
                               : step->function && step->function == p->symbol;
 }
 
-/* The frames inside the line; NULL: out of memory. */
+/* Returns the frames inside the line; NULL: out of memory. */
 static struct way *read_way(const struct model *m, uint32_t node, const struct stacks_place *p)
 {
     struct stacks_walk w = {.node = node};

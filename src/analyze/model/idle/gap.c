@@ -89,7 +89,7 @@ static void blame_call(struct idle_gap *g, const struct wait_item *w, int64_t ns
     g->code = g->code ? g->code : idle_parts_known(&g->m->idle.parts, &part, ns);
 }
 
-/* The time of a call without the engines that were set up inside it. */
+/* Returns the time of a call without the engines that were set up inside it. */
 static int64_t call_within(const struct idle_gap *g, const struct wait_item *w, int64_t start,
                            int64_t end)
 {
@@ -162,7 +162,8 @@ static bool can_be_launcher(const struct idle_gap *g, const struct idle_thread *
     return !next || !next->counted || next->launches != (last ? last->launches : 0);
 }
 
-/* The only thread that can have launched the work that ended the gap; NULL: there are several. */
+/* Returns the only thread that can have launched the work that ended the gap; NULL: there are
+ * several. */
 static struct idle_thread *launcher(struct idle_gap *g)
 {
     struct sum_idle *s = &g->m->idle;
@@ -181,7 +182,8 @@ static struct idle_thread *launcher(struct idle_gap *g)
     return found;
 }
 
-/* A call of any thread in which the gap began and which returned in it: the last to return. */
+/* Returns a call of any thread in which the gap began and which returned in it: the last to
+ * return. */
 static const struct wait_item *find_other(struct idle_gap *g)
 {
     const struct wait_item *found = NULL;

@@ -39,7 +39,7 @@ static bool can_hold(const struct idle_look *look, const struct idle_look *other
            other->state == IDLE_RUNNING;
 }
 
-/* The stack of the only thread that may have held the lock; 0: none, or several. */
+/* Returns the stack of the only thread that may have held the lock; 0: none, or several. */
 static uint32_t holder_of(const struct idle_looks *l, size_t at)
 {
     const struct idle_look *found = NULL, *look = &l->rows[at];

@@ -66,7 +66,7 @@ static uint32_t host_thread(const struct idle_gap *g)
     return g->near.row ? g->near.row->thread : g->thread;
 }
 
-/* The stack of the launch that ended the gap, or of the capture that stands for it. */
+/* Returns the stack of the launch that ended the gap, or of the capture that stands for it. */
 static uint32_t class_stack(const struct idle_gap *g)
 {
     const struct idle_captured *c = &g->m->idle.captured;
@@ -171,8 +171,9 @@ static int add_looks(const struct idle_gap *g, struct own_time own, size_t from,
     return rc;
 }
 
-/* The only other thread that ran Python meanwhile, or the only one of several that was blocked; 0:
- * there is none. *several: there are several, and which one the thread waited for is unknown. */
+/* Returns the only other thread that ran Python meanwhile, or the only one of several that was
+ * blocked; 0: there is none. *several: there are several, and which one the thread waited for is
+ * unknown. */
 static uint32_t find_other_python(const struct idle_gap *g, size_t from, int64_t end, bool *several)
 {
     const struct idle_looks *l = &g->m->idle.looks;
@@ -212,8 +213,8 @@ static int inherit_looks(const struct idle_gap *g, struct own_time own, size_t f
     return rc;
 }
 
-/* The stack of more than half of the looks at the thread, or if there is none, one of their stacks.
- * 0: no look has a stack. */
+/* Returns the stack of more than half of the looks at the thread, or if there is none, one of their
+ * stacks. 0: no look has a stack. */
 static uint32_t main_stack(const struct idle_gap *g, size_t from, int64_t end)
 {
     const struct idle_looks *l = &g->m->idle.looks;

@@ -99,7 +99,7 @@ int sum_idle_finish(struct model *m);
 
 const char *sum_idle_key(enum idle_cause c);  /* "host_sync", … */
 const char *sum_idle_text(enum idle_cause c); /* for people: "the host waited for the GPU", … */
-/* The cause's one name for people: "host waits", … Bars, tables and titles have it. */
+/* Returns the cause's one name for people: "host waits", … Bars, tables and titles have it. */
 const char *sum_idle_name(enum idle_cause c);
 
 /* Sums the idle time of all devices by cause, and in total; returns how many devices. Concurrent
@@ -138,7 +138,7 @@ void sum_idle_busy(const struct model *m, int64_t idle, struct idle_busy *out);
 /* Appends an idle time with its share of the observed time: "9.54 s (71.2 % of the run)". */
 void sum_idle_put(const struct model *m, int64_t ns, struct buf *out);
 
-/* An idle time as a part of the run: that of an average device in an average session. */
+/* Returns an idle time as a part of the run: that of an average device in an average session. */
 int64_t sum_idle_of_run(const struct model *m, int64_t ns);
 
 #endif

@@ -127,7 +127,7 @@ static void leave_call(struct replay *r, int64_t done)
     r->host = r->host - r->gpu > ahead ? r->gpu + ahead : r->host;
 }
 
-/* The part of a gap that disappears if the host is earlier by `ahead`. */
+/* Returns the part of a gap that disappears if the host is earlier by `ahead`. */
 static int64_t shrinks(const struct replay *r, const struct idle_kept_gap *g, int64_t ahead)
 {
     int64_t gap = g->end - g->start;
@@ -225,7 +225,7 @@ static void replay_pair(struct model *m, struct replay *r)
     line->replayed = true;
 }
 
-/* The average time in which the GPU works off a full queue of launches. */
+/* Returns the average time in which the GPU works off a full queue of launches. */
 static int64_t most_ahead(const struct model *m)
 {
     double length = (double)m->facts.end - (double)m->facts.start,

@@ -50,7 +50,7 @@ int idle_looks_batch(struct idle_looks *l, const struct wire_batch *b);
 /* Sorts what has come. Call before the functions below. */
 void idle_looks_sort(struct idle_looks *l);
 
-/* Index of the first look at time t (ns) or later. */
+/* Returns the index of the first look at time t (ns) or later. */
 size_t idle_looks_from(const struct idle_looks *l, int64_t t);
 
 /* True if a look at the thread has a stack, which means that the thread runs Python. */

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* The innermost frame of Python on a stack; 0: none. */
+/* Returns the innermost frame of Python on a stack; 0: none. */
 static uint32_t python_frame(const struct stacks *s, uint32_t node)
 {
     for (; node; node = stacks_node_at(s, node)->parent) {

@@ -174,8 +174,8 @@ static struct idle_line row_of(const struct pool *pool, const struct share *s)
     return row;
 }
 
-/* The squared half width, in ns of the pool, of the interval around the looks at the place of a
- * share. 0 except for the place's first share. */
+/* Returns the squared half width, in ns of the pool, of the interval around the looks at the place
+ * of a share. 0 except for the place's first share. */
 static double variance_of(const struct pool *pool, const struct share *s, size_t at, size_t n)
 {
     uint64_t hits = 0;

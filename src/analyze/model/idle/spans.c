@@ -114,7 +114,7 @@ static int compare(const void *a, const void *b)
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : ORDER(x->end, y->end);
 }
 
-/* The first span that may touch the earliest of the late ones. */
+/* Returns the first span that may touch the earliest of the late ones. */
 static size_t first_touched(const struct idle_spans *s)
 {
     return ORDER_PLACE(s->count, i, s->spans[i].end < s->late[0].start);

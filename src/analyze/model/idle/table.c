@@ -171,7 +171,8 @@ static uint32_t main_node(const struct item *items, size_t n)
 
 /* ---- scopes ------------------------------------------------------------------------------ */
 
-/* Bytes of a path that name the scope one level below the one that `from` bytes name. */
+/* Returns the number of bytes of a path that name the scope one level below the one that `from`
+ * bytes name. */
 static size_t next_level(const char *path, size_t from)
 {
     const char *next = path + from + (from > 0);

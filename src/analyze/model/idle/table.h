@@ -46,10 +46,11 @@ bool idle_reason_is_unknown(enum idle_reason r);
 const char *idle_reason_key(enum idle_reason r);  /* "no_samples", …; "" for IDLE_KNOWN */
 const char *idle_reason_text(enum idle_reason r); /* for people, after a time */
 
-/* The name of the system call in an IDLE_DOING: "futex", "read", …; "" for one without a name
- * here. */
+/* Returns the name of the system call in an IDLE_DOING: "futex", "read", …; "" for one without a
+ * name here. */
 const char *idle_doing_call(uint32_t doing);
-/* The state in an IDLE_DOING, for programs: "running", "blocked", …; "" where it is unknown. */
+/* Returns the state in an IDLE_DOING, for programs: "running", "blocked", …; "" where it is
+ * unknown. */
 const char *idle_doing_key(uint32_t doing);
 
 #endif

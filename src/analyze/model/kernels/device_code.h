@@ -86,16 +86,16 @@ int device_code_finish(struct model *m);
 /* Frees the log's ids. Called at the end of model_finish. */
 void device_code_drop_ids(struct device_code *c);
 
-/* Index of a function cell of a batch; 0: unknown. */
+/* Returns the index of a function cell of a batch; 0: unknown. */
 static inline uint32_t device_code_function(const struct device_code *c, int64_t cell)
 {
     return cell > 0 && (uint64_t)cell < c->id_count ? c->ids[cell] : 0;
 }
 
-/* The function at an index; NULL for 0. */
+/* Returns the function at an index; NULL for 0. */
 const struct code_function *device_code_at(const struct device_code *c, uint32_t index);
 
-/* The line and text of an instruction at a level of inlining; NULL: unknown. */
+/* Returns the line and text of an instruction at a level of inlining; NULL: unknown. */
 const struct code_line *device_code_line(const struct device_code *c, uint32_t function,
                                          int64_t offset, uint32_t level);
 

@@ -46,8 +46,8 @@ struct sum_kernels {
     struct histogram time; /* all kernels */
 };
 
-/* A configuration by its index; valid until the next one is added. It is keyed_at with a size that
- * the compiler knows, because every kernel row calls it. */
+/* Returns a configuration by its index; valid until the next one is added. It is keyed_at with a
+ * size that the compiler knows, because every kernel row calls it. */
 static inline struct kernel_config *sum_kernels_config(const struct sum_kernels *k, size_t index)
 {
     return (struct kernel_config *)k->configs.items + index;
@@ -56,7 +56,7 @@ static inline struct kernel_config *sum_kernels_config(const struct sum_kernels 
 /* Kinds (symbol/names/kinds.h) of a name; 0 if no configuration has the name. */
 uint32_t sum_kernels_kinds(const struct sum_kernels *k, uint32_t name);
 
-/* The kernel of a name, after finish; NULL: no row has the name. */
+/* Returns the kernel of a name, after finish; NULL: no row has the name. */
 const struct kernel_name *sum_kernels_name(const struct sum_kernels *k, uint32_t name);
 
 void sum_kernels_init(struct model *m);

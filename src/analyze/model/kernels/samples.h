@@ -130,10 +130,10 @@ static inline void sample_count_add(struct sample_count *a, const struct sample_
 /* Half the width of the 95 % interval (Wilson's) of a share of n samples, as a share. */
 double sample_margin(double share, uint64_t n);
 
-/* The margin of a kernel's share of all samples of the session, which is its share of the time in
- * which multiprocessors had work. We assume that all multiprocessors of a device are sampled at the
- * same moments. A kernel mostly runs on all of them, so all their samples of one moment count as
- * one. Call after sum_samples_finish. */
+/* Returns the margin of a kernel's share of all samples of the session, which is its share of the
+ * time in which multiprocessors had work. We assume that all multiprocessors of a device are
+ * sampled at the same moments. A kernel mostly runs on all of them, so all their samples of one
+ * moment count as one. Call after sum_samples_finish. */
 double sum_samples_margin(const struct model *m, uint64_t samples);
 
 #endif

@@ -38,7 +38,7 @@ extern const struct stall stall_unknown; /* of samples without a reason */
 extern const struct stall stalls[];
 extern const size_t stall_count;
 
-/* The row of a reason's name. A name that is not in the table gets a general row by what it
+/* Returns the row of a reason's name. A name that is not in the table gets a general row by what it
  * contains: "mem" is memory, "pipe" a pipe, "exec" execution, anything else other. */
 const struct stall *stall_find(const char *name);
 

@@ -131,8 +131,9 @@ static int add_looks(struct matching *w, uint32_t late, uint32_t rank, int64_t s
     return rc;
 }
 
-/* The time from which the late rank and the last but one can be compared: when they left a common
- * collective, or when both were in their steady parts. Otherwise when the last but one came. */
+/* Returns the time from which the late rank and the last but one can be compared: when they left a
+ * common collective, or when both were in their steady parts. Otherwise when the last but one
+ * came. */
 static int64_t since(const struct matching *w, const struct rank_member *last,
                      const struct rank_member *before)
 {

@@ -14,7 +14,7 @@
 
 /* ---- spans ------------------------------------------------------------------------------- */
 
-/* The first span that ends after t. */
+/* Returns the first span that ends after t. */
 static size_t span_after(const struct rank *r, int64_t t)
 {
     return ORDER_PLACE(r->span_count, i, r->spans[i].end <= t);
@@ -51,7 +51,7 @@ static int compare(const void *a, const void *b)
     return (x->op > y->op) - (x->op < y->op);
 }
 
-/* The first rank of the same run and host. */
+/* Returns the first rank of the same run and host. */
 static uint32_t group_of(const struct model *m, size_t rank)
 {
     const struct rank *r = m->ranks.items;

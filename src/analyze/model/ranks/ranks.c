@@ -62,7 +62,7 @@ static uint32_t *list_collectives(const struct model *m, bool *any)
     return of;
 }
 
-/* The number that the launcher gave the process (record setting). */
+/* Returns the number that the launcher gave the process (record setting). */
 static int64_t number_of(const struct model *m)
 {
     const struct sum_facts *f = &m->facts;
@@ -161,8 +161,8 @@ static int take_rows(struct model *m, const uint32_t *names)
     return rc;
 }
 
-/* The thread that runs the program's Python: the main thread, or the one with most looks with a
- * stack. 0: none. */
+/* Returns the thread that runs the program's Python: the main thread, or the one with most looks
+ * with a stack. 0: none. */
 static uint32_t python_thread(const struct model *m)
 {
     const struct idle_looks *l = &m->idle.looks;

@@ -22,7 +22,7 @@ void scope_kernels_fini(struct scope_kernels *k)
     memset(k, 0, sizeof *k);
 }
 
-/* The slot of a pair, or the free slot for it. */
+/* Returns the slot of a pair, or the free slot for it. */
 static size_t slot_of(const struct scope_kernels *k, uint32_t handle, uint32_t name)
 {
     size_t at = hash_pair(handle, name) & (k->slot_count - 1);

@@ -57,7 +57,7 @@ int scope_path_name(struct model *m, uint32_t handle, uint32_t *name)
     return rc;
 }
 
-/* The child whose name the first bytes of a path's text mean; 0: none. */
+/* Returns the child whose name the first bytes of a path's text mean; 0: none. */
 static uint32_t find_child(const struct model *m, uint32_t parent, const char *text, size_t len)
 {
     const struct sum_scopes *s = &m->scopes;

@@ -20,7 +20,7 @@ int scope_path_handle(struct model *m, int64_t instance, bool inherited, uint32_
  * or GPUFL_E_NOMEM. */
 int scope_path_name(struct model *m, uint32_t handle, uint32_t *name);
 
-/* The node of a path's name in a finished model; 0: there is none. */
+/* Returns the node of a path's name in a finished model; 0: there is none. */
 uint32_t scope_path_node(const struct model *m, uint32_t name);
 
 #endif

@@ -160,7 +160,7 @@ static int add_estimate(struct sharing *s, uint32_t node, uint32_t reason, doubl
     return 0;
 }
 
-/* The scope of the pool that gets what the scopes of this pool do not need. */
+/* Returns the scope of the pool that gets what the scopes of this pool do not need. */
 static uint32_t around(const struct sharing *s, uint32_t node)
 {
     uint32_t up = node ? s->m->scopes.nodes[node].parent : 0;

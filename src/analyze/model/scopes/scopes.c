@@ -101,7 +101,8 @@ bool sum_scopes_known(const struct model *m, enum scope_activity a)
     return j->rows ? j->known > 0 : sum_known_is(m, kinds[a]);
 }
 
-/* Name of a kernel row's launch configuration: id of model.names, 0 if it is not known. */
+/* Returns the name of a kernel row's launch configuration: id of model.names, 0 if it is not
+ * known. */
 static uint32_t kernel_name(const struct model *m, int64_t config)
 {
     bool known = config > 0 && (uint64_t)config < m->refs.config_count;

@@ -42,7 +42,7 @@ uint32_t scope_tree_node(struct sum_scopes *s, uint32_t handle);
 /* Sets a flag of an instance that is known. */
 void scope_tree_flag(struct sum_scopes *s, int64_t instance, uint32_t flag);
 
-/* The flags of an instance; 0: none. */
+/* Returns the flags of an instance; 0: none. */
 uint32_t scope_tree_flags(const struct sum_scopes *s, int64_t instance);
 
 /* Makes a node without a name and without an instance, and returns its handle. */

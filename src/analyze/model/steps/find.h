@@ -49,7 +49,7 @@ struct step_likeness {
  * GPUFL_E_NOMEM. */
 int step_sequence_init(struct step_sequence *q, uint32_t device);
 void step_sequence_fini(struct step_sequence *q);
-/* The index of the first kernel that begins at that time or later. */
+/* Returns the index of the first kernel that begins at that time or later. */
 size_t step_sequence_place(const struct step_sequence *q, int64_t time);
 
 /* Compares steps by how often each kernel runs in them. cuts: n + 1 indexes. alike: n results, or

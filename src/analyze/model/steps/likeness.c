@@ -46,7 +46,7 @@ static int compare_sizes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The step of median length that is nearest to the middle. SIZE_MAX: no memory. */
+/* Returns the step of median length that is nearest to the middle. SIZE_MAX: no memory. */
 static size_t find_typical(const size_t *cuts, size_t n)
 {
     size_t *lengths = mem_array(n, sizeof *lengths);

@@ -69,8 +69,8 @@ static int find_median(const struct sum_steps *s, int64_t *median)
     return 0;
 }
 
-/* The first of STEADY_LEAST steps in a row that last about as long as the median. Steps that were
- * found by the sequence of kernels have to be alike, too. */
+/* Returns the first of STEADY_LEAST steps in a row that last about as long as the median. Steps
+ * that were found by the sequence of kernels have to be alike, too. */
 static size_t find_settled(const struct sum_steps *s, bool scopes, int64_t median)
 {
     size_t row = 0;

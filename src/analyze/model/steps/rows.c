@@ -59,7 +59,7 @@ int step_rows_add(struct step_rows *s, int64_t start, int64_t end, uint32_t devi
     return rc;
 }
 
-/* The index of the first of the rows before `to` that begins later than `start`. */
+/* Returns the index of the first of the rows before `to` that begins later than `start`. */
 static size_t first_later(const struct step_rows *s, size_t to, int64_t start)
 {
     return ORDER_PLACE(to, i, s->items[i].start <= start);

@@ -220,7 +220,7 @@ static size_t list(const struct step_sequence *q, size_t from, size_t to, struct
     return n;
 }
 
-/* The average time before the cuts in which nothing ran. */
+/* Returns the average time before the cuts in which nothing ran. */
 static int64_t pause_before(const struct step_sequence *q, const struct places *p)
 {
     int64_t sum = 0;

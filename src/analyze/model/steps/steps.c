@@ -193,7 +193,7 @@ static int mark_updates(struct model *m)
     return 0;
 }
 
-/* The device that ran most kernels. */
+/* Returns the device that ran most kernels. */
 static uint32_t main_device(const struct sum_steps *s)
 {
     uint64_t kernels[256] = {0};

@@ -108,7 +108,7 @@ bool sum_steps_steady(const struct model *m);
 /* The share base, ns, and its name: "the steady part", "the run", "the windows". */
 int64_t sum_steps_time(const struct model *m);
 const char *sum_steps_whole(const struct model *m);
-/* The share of the kernels' time that lies in the share base, from 0 to 1. */
+/* Returns the share of the kernels' time that lies in the share base, from 0 to 1. */
 double sum_steps_part(const struct model *m);
 /* That share for kernels of one name, whose time is `total` ns. */
 double sum_steps_kernel_part(const struct model *m, uint32_t name, int64_t total);

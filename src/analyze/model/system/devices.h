@@ -59,11 +59,11 @@ uint32_t sum_devices_resolve(const struct model *m, int64_t index);
 /* True if the device's work is known, so that 0 means none. After finish. */
 bool sum_devices_known(const struct model *m, uint32_t device);
 
-/* The number of devices that are named or worked; *only gets the index if it is one. */
+/* Returns the number of devices that are named or worked; *only gets the index if it is one. */
 unsigned sum_devices_used(const struct model *m, uint32_t *only);
 
-/* The number of devices that worked, or if none is known to have worked the number of named ones.
- * *only as above. */
+/* Returns the number of devices that worked, or if none is known to have worked the number of named
+ * ones. *only as above. */
 unsigned sum_devices_worked(const struct model *m, uint32_t *only);
 
 #endif

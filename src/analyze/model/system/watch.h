@@ -83,8 +83,8 @@ int sum_watch_finish(struct model *m);
 /* ns that both cover. The list is sorted, and its spans do not overlap. */
 int64_t sum_watch_overlap(struct watch_span x, const struct watch_spans *s);
 
-/* The process that was on the GPU for most of these spans, its times summed; NULL: none. *time gets
- * that sum, ns. */
+/* Returns the process that was on the GPU for most of these spans, its times summed; NULL: none.
+ * *time gets that sum, ns. */
 const struct watch_process *sum_watch_who(const struct model *m, uint32_t device,
                                           const struct watch_spans *s, int64_t *time);
 

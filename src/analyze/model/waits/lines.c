@@ -114,7 +114,7 @@ void sum_wait_lines_fini(struct model *m)
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-/* A cell as an id of 32 bits; 0: unknown. */
+/* Returns a cell as an id of 32 bits; 0: unknown. */
 static uint32_t id_cell(const struct wire_batch *b, unsigned column, size_t i)
 {
     int64_t v = cells_or(b, column, i, 0);

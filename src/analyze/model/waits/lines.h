@@ -88,8 +88,8 @@ struct sum_wait_lines {
     uint64_t unstacked;            /* calls whose stack is not known */
 };
 
-/* The name of a thread with its id, "python (4711)", or the id alone, as a name of the model; 0:
- * unknown, or no room for the name. */
+/* Returns the name of a thread with its id, "python (4711)", or the id alone, as a name of the
+ * model; 0: unknown, or no room for the name. */
 uint32_t sum_wait_lines_thread(struct model *m, uint32_t id);
 
 void sum_wait_lines_init(struct model *m);
@@ -132,7 +132,7 @@ uint32_t *sum_wait_lines_sorted(const struct model *m, size_t *count);
 /* *count stacks by line, those of one line by time, the longest first. The caller frees the list;
  * NULL: out of memory. */
 const struct wait_stack **sum_wait_lines_stacks(const struct model *m, size_t *count);
-/* The index in that list of a line's first stack, or where it would be. */
+/* Returns the index in that list of a line's first stack, or where it would be. */
 size_t sum_wait_lines_first_stack(const struct wait_stack *const *list, size_t count,
                                   uint32_t line);
 
@@ -149,7 +149,7 @@ int64_t sum_wait_lines_first(const struct model *m, const struct wait_line *l);
 /* Like sum_wait_lines_first, for the line's longest call. */
 int64_t sum_wait_lines_longest(const struct model *m, const struct wait_line *l);
 
-/* The kind of call that has most of the line's time. */
+/* Returns the kind of call that has most of the line's time. */
 enum wait_call sum_wait_lines_main_call(const struct wait_line *l);
 
 #endif

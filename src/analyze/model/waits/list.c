@@ -134,7 +134,7 @@ void corr_set_seal(struct corr_set *s)
     }
 }
 
-/* The number of ids below id. */
+/* Returns the number of ids below id. */
 static uint64_t rank(const struct corr_set *s, uint32_t id)
 {
     size_t page = id >> 16;

@@ -125,8 +125,8 @@ static void put_scope(struct scope_table *t, const struct scope_node *n)
 
 /* ---- kernels of a scope ---------------------------------------------------------------- */
 
-/* The number of kernels that are shown for a scope; one more than the limit is shown instead of "1
- * more". */
+/* Returns the number of kernels that are shown for a scope; one more than the limit is shown
+ * instead of "1 more". */
 static size_t kernels_shown(const struct scope_table *t, const struct scope_node *n)
 {
     size_t top = report_top(t->page->report);
@@ -296,7 +296,7 @@ static void put_rows(struct scope_table *t, const struct scope_view *v)
     }
 }
 
-/* The columns that numbers and the deepest indentation leave for a kernel's name. */
+/* Returns the columns that numbers and the deepest indentation leave for a kernel's name. */
 static size_t name_room(const struct scope_table *t)
 {
     int left = t->page->width - MARGIN - t->indent - DOT_COLUMNS;

@@ -193,7 +193,7 @@ static void put_part(struct walk *w, unsigned field)
     put_message(w->out, field, &w->part);
 }
 
-/* The number of a text in the table; 0 is the empty text. */
+/* Returns the number of a text in the table; 0 is the empty text. */
 static uint32_t text_of(struct walk *w, struct intern *texts, const char *text, size_t len)
 {
     uint32_t id = intern_id(texts, text, len);
