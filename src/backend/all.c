@@ -22,8 +22,8 @@ struct devices {
     int part_count, count;
 };
 
-/* The part to which an index of the list belongs; *index becomes the index in it. NULL: out of
- * range. */
+/* Returns the part to which an index of the list belongs; *index becomes the index in it. NULL: out
+ * of range. */
 static struct part *part_of(struct devices *d, int *index)
 {
     for (int i = 0; *index >= 0 && i < d->part_count; i++) {

@@ -479,12 +479,12 @@ extern const struct device_ops all_devices;
  * is NULL. */
 void all_devices_name(const struct devices *d, char *text, size_t size);
 
-/* The first caution of the backends whose devices all_devices has opened; NULL: none. */
+/* Returns the first caution of the backends whose devices all_devices has opened; NULL: none. */
 const char *all_devices_caution(const struct devices *d);
 
-/* The backend of an option's value. For Auto, the usable backend; if several are usable, the first
- * one whose driver or runtime the program has loaded, else the first one; if none is, backend none.
- * NULL and a sentence if kind is out of range. [owner] */
+/* Returns the backend of an option's value. For Auto, the usable backend; if several are usable,
+ * the first one whose driver or runtime the program has loaded, else the first one; if none is,
+ * backend none. NULL and a sentence if kind is out of range. [owner] */
 const struct backend *backend_select(enum gpufl_backend kind, struct err *e);
 
 /* Passes a tool's call to the backend that has a tool. From then on Auto takes this backend,

@@ -45,9 +45,9 @@ struct engine_texts {
     const struct engine_limit *limits; /* ends with a what of NULL */
 };
 
-/* The pair that keeps these engines from running in one session; NULL: there is none. A session
- * runs one row of engine_table, and a test checks every row, so the capture does not call this.
- * [any] */
+/* Returns the pair that keeps these engines from running in one session; NULL: there is none. A
+ * session runs one row of engine_table, and a test checks every row, so the capture does not call
+ * this. [any] */
 const struct engine_pair *engine_conflict(const struct engine_pair *pairs, unsigned asks);
 
 #endif

@@ -119,7 +119,7 @@ extern const struct vendor *const vendors[];
 /* The vendor's `runtime`, or else its name. */
 const char *vendor_runtime(const struct vendor *v);
 
-/* The vendor library that a path names; NULL: none. */
+/* Returns the vendor library that a path names; NULL: none. */
 const struct vendor_module *vendor_module_of(const char *path);
 
 /* True if an entry of the environment ("NAME=value") sets a variable that loads a library. */

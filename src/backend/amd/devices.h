@@ -6,7 +6,7 @@
 
 extern const struct device_ops amd_devices;
 
-/* The name, for people, and the file's path of the library that opened the devices. */
+/* Returns the name, for people, and the file's path of the library that opened the devices. */
 const char *amd_devices_library(const struct devices *d, const char **path);
 
 /* The mode that divides a device into parts, such as "CPX, memory NPS4"; "": none is known. */

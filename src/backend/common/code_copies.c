@@ -201,7 +201,7 @@ void code_copies_begin(void)
     me.kept_bytes = me.unkept = me.said = 0;
 }
 
-/* Index of a checksum, or the index at which it has to be added. */
+/* Returns the index of a checksum, or the index at which it has to be added. */
 static size_t place_of(uint64_t crc)
 {
     return ORDER_PLACE(me.kept_count, i, me.kept[i].crc < crc);

@@ -52,7 +52,7 @@ uint64_t code_copies_reported(void);
 /* Writes the new copies. [collector] */
 void code_copies_drain(const struct code_naming *names, struct sink *s);
 
-/* The object that is kept under a checksum; NULL: none. [collector] */
+/* Returns the object that is kept under a checksum; NULL: none. [collector] */
 const struct code_copy *code_copies_find(uint64_t crc);
 
 #endif

@@ -15,8 +15,8 @@ struct name_sets {
     size_t count;
 };
 
-/* The row that begins the set with this name, without regard to case; the number of rows if there
- * is none. */
+/* Returns the row that begins the set with this name, without regard to case; the number of rows if
+ * there is none. */
 size_t name_sets_find(const struct name_sets *s, const char *word, size_t length);
 
 /* Name i of all sets, set by set, and the name of its set; NULL after the last. */

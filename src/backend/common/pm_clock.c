@@ -27,7 +27,7 @@ static void loosen(struct pm_clock *c, int64_t now)
     c->most += drift;
 }
 
-/* The lower bound if the newest record had just ended when it was read. */
+/* Returns the lower bound if the newest record had just ended when it was read. */
 static int64_t lowest(const struct pm_clock *c)
 {
     return c->likely_known && c->likely > c->least && c->likely <= c->most ? c->likely : c->least;

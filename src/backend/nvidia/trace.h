@@ -116,8 +116,8 @@ extern struct trace the_trace;
  * [any] */
 void trace_began(struct trace *t, unsigned engine);
 
-/* The session's correlation id for one of CUPTI's, which begin again each time CUPTI is attached.
- * [any] */
+/* Returns the session's correlation id for one of CUPTI's, which begin again each time CUPTI is
+ * attached. [any] */
 static inline uint32_t trace_id(const struct trace *t, uint32_t correlation)
 {
     return atomic_load_explicit(&t->ids_before, memory_order_relaxed) + correlation;

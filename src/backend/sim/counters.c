@@ -272,7 +272,8 @@ const char *sim_counters_scope(struct sim_counters *c, uint64_t instance, enum r
     return NULL;
 }
 
-/* The range in which the launch got its id; NULL: none. Ids wrap around: differences count. */
+/* Returns the range in which the launch got its id; NULL: none. Ids wrap around: differences
+ * count. */
 static struct sim_range *range_of(struct sim_counters *c, uint32_t correlation)
 {
     uint32_t ended = atomic_load_explicit(&c->ended, memory_order_acquire);

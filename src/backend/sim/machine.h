@@ -87,13 +87,13 @@ struct sim_thread {
 /* The process's machine; if there is none, makes it from GPUFL_SIM. [any] */
 int sim_machine_get(struct sim_machine **out, struct err *e);
 
-/* The machine if there is one. [any] */
+/* Returns the machine if there is one. [any] */
 struct sim_machine *sim_machine_peek(void);
 
 /* The system's monotonic clock, whatever clock.h says. [any] */
 int64_t sim_clock_system(void);
 
-/* The time on the machine's clock for a thread that drives nothing. [any] */
+/* Returns the time on the machine's clock for a thread that drives nothing. [any] */
 int64_t sim_machine_now(const struct sim_machine *m);
 
 /* Lets the machine's clock reach a thread's time. [hot] */
@@ -105,7 +105,7 @@ static inline void sim_machine_publish(struct sim_machine *m, int64_t now)
         ;
 }
 
-/* The next number of a splitmix64 sequence. */
+/* Returns the next number of a splitmix64 sequence. */
 static inline uint64_t sim_mix(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15ull;

@@ -36,7 +36,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The time of an operation, other than a kernel, that usually takes ns. */
+/* Returns the time of an operation, other than a kernel, that usually takes ns. */
 static int64_t stretched(const struct sim_thread *t, int64_t ns)
 {
     return ns * t->stretch_others / SIM_STRETCH_ONE;
@@ -52,7 +52,7 @@ static struct sim_device *device_of(struct sim_thread *t, struct sim_at at)
     return &t->machine->devices[at.device];
 }
 
-/* Number of frames of the simulated program's stack; 0: it has none. */
+/* Returns the number of frames of the simulated program's stack; 0: it has none. */
 static unsigned depth_of(const struct sim_thread *t)
 {
     return t->depth < SIM_FRAMES_MAX ? t->depth : SIM_FRAMES_MAX;
@@ -96,7 +96,7 @@ static int64_t device_run(struct sim_device *d, int slots, int stream, int64_t r
     return start;
 }
 
-/* A kernel's usual time with a little noise: mostly shorter, sometimes much longer. */
+/* Returns a kernel's usual time with a little noise: mostly shorter, sometimes much longer. */
 static int64_t duration_of(struct sim_thread *t, const struct sim_work *w)
 {
     uint64_t random = sim_random(t);

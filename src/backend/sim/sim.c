@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The next fact, with its value. */
+/* Returns the next fact, with its value. */
 static struct probe_fact *fact(struct probe *p, const char *name, const char *value)
 {
     struct probe_fact *f = &p->facts[p->fact_count++];

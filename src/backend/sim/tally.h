@@ -68,7 +68,7 @@ void sim_tally_json(const struct sim_tally *t, struct buf *out);
 /* The sum over all threads, closed ones included; none of them may be running. */
 void sim_tally_read(struct sim_tally *out);
 
-/* The tally of a thread, for the workload. */
+/* Returns the tally of a thread, for the workload. */
 struct sim_tally *sim_thread_tally(struct sim_thread *t);
 
 #endif

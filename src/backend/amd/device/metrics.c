@@ -63,7 +63,7 @@ static int64_t reasons_of(uint64_t bits)
     return reasons;
 }
 
-/* The fastest of the chiplets' clocks. */
+/* Returns the fastest of the chiplets' clocks. */
 static uint16_t clock_of(const struct amd_device *x, const struct gpu_metrics *m)
 {
     uint16_t most = 0;

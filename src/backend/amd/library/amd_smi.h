@@ -16,7 +16,7 @@ struct amdsmi { /* functions by name; those that are not required may be NULL */
 extern struct amd_library amdsmi_library;
 extern const struct amdsmi *const amdsmi; /* filled once amdsmi_library is loaded */
 
-/* The library's text for a result; "error" if it has none. */
+/* Returns the library's text for a result; "error" if it has none. */
 const char *amdsmi_text(int result);
 
 #endif

@@ -51,7 +51,7 @@ int amd_driver_may_compute(struct err *e)
                    "compute driver (CONFIG_HSA_AMD)");
 }
 
-/* The text of a file without its last newline; NULL: there is none. Owned by the caller. */
+/* Returns the text of a file without its last newline; NULL: there is none. Owned by the caller. */
 static char *read_text(const char *name)
 {
     char path[PATH_MAX], *text = NULL;
@@ -77,7 +77,7 @@ void amd_driver_version(char *text, size_t size)
 
 /* ---- topology --------------------------------------------------------------------------- */
 
-/* A number of a node's properties, which are lines "name number"; 0: there is none. */
+/* Returns a number of a node's properties, which are lines "name number"; 0: there is none. */
 static int64_t property(const char *text, const char *name)
 {
     size_t len = strlen(name);
@@ -89,7 +89,7 @@ static int64_t property(const char *text, const char *name)
     return 0;
 }
 
-/* The properties of a node, owned by the caller; NULL: there is no such node. */
+/* Returns the properties of a node, owned by the caller; NULL: there is no such node. */
 static char *node_text(int number)
 {
     char name[80];

@@ -34,7 +34,7 @@ struct amd_library {
     _Atomic int inside; /* process that holds the lock, 0: none; relaxed, fork orders it */
 };
 
-/* The value of GPUFL_AMD_SMI_PATH; NULL: none. [any] */
+/* Returns the value of GPUFL_AMD_SMI_PATH; NULL: none. [any] */
 const char *amd_library_chosen(void);
 
 /* Loads the library, without initializing it. GPUFL_E_NOENT: the library or the kernel

@@ -16,7 +16,7 @@ struct rsmi { /* functions by name; those that are not required may be NULL */
 extern struct amd_library rsmi_library;
 extern const struct rsmi *const rsmi; /* filled once rsmi_library is loaded */
 
-/* The library's text for a result; "error" if it has none. */
+/* Returns the library's text for a result; "error" if it has none. */
 const char *rsmi_text(int result);
 
 #endif

@@ -242,7 +242,7 @@ bool calls_window(bool open, int64_t deadline)
 
 /* ---- launches ------------------------------------------------------------------------ */
 
-/* The launch of a call without its kind. */
+/* Returns the launch of a call without its kind. */
 static struct launch launch_of(const struct form *f, const struct call_event *e)
 {
     uint32_t graph = f->does == DOES_GRAPH ? hip_graphs_number(calls_argument(e->call, 0)) : 0;

@@ -59,8 +59,8 @@ void calls_event(const struct call_event *e);
  * [collector] */
 bool calls_facts(uint64_t correlation, struct call_facts *out);
 
-/* Number of kernels launched in this session without an error, with those of graphs if their number
- * is known. [any] */
+/* Returns the number of kernels launched in this session without an error, with those of graphs if
+ * their number is known. [any] */
 uint64_t calls_launched(void);
 
 /* ns in callbacks of the session, extrapolated from those that were measured. [any] */

@@ -231,7 +231,7 @@ static struct pending *pending_of(uint64_t dispatch)
     return p;
 }
 
-/* Index of a counter by its id; KNOWN: it has no name, or there is no room. */
+/* Returns the index of a counter by its id; KNOWN: it has no name, or there is no room. */
 static size_t known_of(uint64_t id)
 {
     struct rocp_counter_info info = {0};

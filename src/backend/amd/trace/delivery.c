@@ -57,7 +57,7 @@ static int64_t boot_ns(void)
     return (int64_t)t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* The difference of both clocks: the time for which the machine was suspended. */
+/* Returns the difference of both clocks: the time for which the machine was suspended. */
 static int64_t shift_now(void)
 {
     int64_t before = boot_ns(), now = clock_mono(), after = boot_ns();

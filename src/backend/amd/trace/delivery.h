@@ -57,7 +57,8 @@ void delivery_describe_counted(bool all);
 /* Writes the samples that were read (sampling.h). [collector] */
 void delivery_write_samples(void);
 
-/* Number of dispatch records of this session for kernels that calls_launched counts. [any] */
+/* Returns the number of dispatch records of this session for kernels that calls_launched counts.
+ * [any] */
 uint64_t delivery_dispatches(void);
 
 #endif

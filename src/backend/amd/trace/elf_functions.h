@@ -24,7 +24,7 @@ struct elf_functions {
 int elf_functions_read(const void *elf, size_t size, struct elf_functions *out);
 void elf_functions_free(struct elf_functions *s);
 
-/* The function at an address; NULL: none. */
+/* Returns the function at an address; NULL: none. */
 const struct elf_function *elf_functions_at(const struct elf_functions *s, uint64_t address);
 
 #endif

@@ -16,7 +16,7 @@ struct handles {
     _Atomic uint64_t handle[HANDLES_MOST]; /* relaxed: it points to nothing */
 };
 
-/* The number of a handle, from 1, in the order of first use; 0: there is no room. [hot] */
+/* Returns the number of a handle, from 1, in the order of first use; 0: there is no room. [hot] */
 static inline uint32_t handles_number(struct handles *h, uint64_t handle)
 {
     for (uint32_t at = 0; at < HANDLES_MOST; at++) {

@@ -17,11 +17,11 @@ size_t hip_graphs_find(const struct rocp *sdk, uint32_t operations[HIP_GRAPHS_OP
 /* The library's callback for these calls, in a session and outside of one. [any] */
 void hip_graphs_event(const struct call_event *e);
 
-/* The number of an executable graph; 0: there is no room. [hot] */
+/* Returns the number of an executable graph; 0: there is no room. [hot] */
 uint32_t hip_graphs_number(uint64_t exec);
 
-/* Number of kernels in a launch of the graph with this number. CELL_NULL: not known, because the
- * graph was instantiated before the tool was loaded, or was changed since. [hot] */
+/* Returns the number of kernels in a launch of the graph with this number. CELL_NULL: not known,
+ * because the graph was instantiated before the tool was loaded, or was changed since. [hot] */
 int64_t hip_graphs_kernels(uint32_t number);
 
 #endif

@@ -27,8 +27,8 @@ struct object {
  * initializes the tool. [owner] */
 void objects_read_functions(void);
 
-/* The function at an offset from an object's load base; never freed. NULL: no function is known
- * there. *offset: the offset in the function. [any] */
+/* Returns the function at an offset from an object's load base; never freed. NULL: no function is
+ * known there. *offset: the offset in the function. [any] */
 const struct elf_function *objects_function(uint64_t id, uint64_t place, uint64_t *offset);
 
 /* Reports that a session begins, or has ended: between sessions no bytes are copied. [owner] */

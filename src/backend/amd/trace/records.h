@@ -27,7 +27,7 @@ void rocm_records_open(struct rocm_records *r, struct sink *s, bool windows);
 /* Reads one record. shift: ns from its clock to ours. kind: the library's number. */
 void rocm_records_read(struct rocm_records *r, uint32_t kind, const void *record, int64_t shift);
 
-/* The sink's id of an agent's device; 0: no GPU has this index. */
+/* Returns the sink's id of an agent's device; 0: no GPU has this index. */
 uint32_t rocm_records_device(struct rocm_records *r, int agent);
 
 uint64_t rocm_records_dispatches(const struct rocm_records *r); /* [any] */

@@ -263,7 +263,7 @@ static uint32_t define_reason(uint32_t reason)
     return me.reasons[reason] = s->ops->define(s, RECORD_stall_reason, &row);
 }
 
-/* The sink's id of a function; 0: it does not belong to the program. */
+/* Returns the sink's id of a function; 0: it does not belong to the program. */
 static uint32_t define_function(const struct cell *c, const struct elf_function *f)
 {
     struct defined key;

@@ -21,8 +21,9 @@ bool sampling_choice_can(const struct rocp *sdk, struct err *e);
 int sampling_choice_make(const struct rocp *sdk, const struct agent *a, unsigned period,
                          struct sampling_choice *out);
 
-/* The interval nearest to one sample of each compute unit every 2^period cycles, in the unit of the
- * offer and within its bounds; period 0: about 2^18 samples a second of the whole GPU. Pure. */
+/* Returns the interval nearest to one sample of each compute unit every 2^period cycles, in the
+ * unit of the offer and within its bounds; period 0: about 2^18 samples a second of the whole GPU.
+ * Pure. */
 uint64_t sampling_choice_interval(const struct rocp_sampling *offer, const struct agent *a,
                                   unsigned period);
 

@@ -6,8 +6,8 @@
 
 /* ---- links between GPUs ------------------------------------------------------------------ */
 
-/* Bytes a second between two readings of a counter of KiB; unknown if the counter decreased, as
- * when the driver was loaded again. */
+/* Returns the number of bytes a second between two readings of a counter of KiB; unknown if the
+ * counter decreased, as when the driver was loaded again. */
 static int64_t link_rate(const struct counter *from, const struct counter *to, int64_t elapsed)
 {
     unsigned long long kib = to->value - from->value;
@@ -172,7 +172,7 @@ int wide_activity(const struct nvml *n, struct device *d, struct device_metric_r
     return result;
 }
 
-/* The counters of a GPU instance; NULL: no room. */
+/* Returns the counters of a GPU instance; NULL: no room. */
 static struct gpm_part *part_of(struct device *d, int64_t gpu_instance)
 {
     struct gpm_part *unused = NULL;

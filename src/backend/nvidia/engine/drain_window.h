@@ -24,7 +24,7 @@ static inline void drain_window_begin(struct drain_windows *k, int64_t now)
     k->count = 1;
 }
 
-/* The window to which samples that are taken now belong. */
+/* Returns the window to which samples that are taken now belong. */
 static inline uint32_t drain_window_last(const struct drain_windows *k)
 {
     return k->count - 1;

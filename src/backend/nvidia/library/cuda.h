@@ -21,15 +21,15 @@ struct cuda { /* functions by name; those that are not required may be NULL */
     char path[256]; /* of the library */
 };
 
-/* The driver's library if this process has loaded it, else NULL. */
+/* Returns the driver's library if this process has loaded it, else NULL. */
 const struct cuda *cuda_loaded(void);
 
 /* Like cuda_loaded, but loads the library if needed, without another effect on the process. */
 const struct cuda *cuda_load(struct err *e);
 
-/* The calling thread's context; NULL: it has none, or another thread has destroyed the context. The
- * driver still returns a destroyed context (seen with driver 580), which must not be passed to
- * CUPTI. */
+/* Returns the calling thread's context; NULL: it has none, or another thread has destroyed the
+ * context. The driver still returns a destroyed context (seen with driver 580), which must not be
+ * passed to CUPTI. */
 cuda_context cuda_current(void);
 
 /* True if the device of the driver's ordinal has a living primary context; false also if an old

@@ -31,8 +31,8 @@ void functions_fini(struct functions *f);
 /* Number of a function; a new one is added. UINT32_MAX: no room. name: NULL counts as "". */
 uint32_t functions_put(struct functions *f, uint64_t crc, uint32_t index, const char *name);
 
-/* The sink's id of a function of a context of this device (the driver's ordinal). codeless counts
- * the functions whose code was not seen. [collector] */
+/* Returns the sink's id of a function of a context of this device (the driver's ordinal). codeless
+ * counts the functions whose code was not seen. [collector] */
 uint32_t functions_define(struct function *f, uint32_t device, struct sink *s, uint64_t *codeless);
 
 #endif

@@ -40,8 +40,9 @@ static size_t slot_of(const struct table *t, uintptr_t exec)
     return (size_t)((exec >> 4) * 0x9E3779B97F4A7C15u >> 32) & (t->capacity - 1);
 }
 
-/* The slot of exec, or a free slot for it; there always is one. *found: it is the slot of exec. A
- * reader must not read a free slot, which another thread may be filling with another graph. */
+/* Returns the slot of exec, or a free slot for it; there always is one. *found: it is the slot of
+ * exec. A reader must not read a free slot, which another thread may be filling with another
+ * graph. */
 static struct slot *table_probe(struct table *t, uintptr_t exec, bool *found)
 {
     for (size_t i = slot_of(t, exec);; i = (i + 1) & (t->capacity - 1)) {

@@ -15,7 +15,7 @@ struct graph_info {
     int64_t kernels; /* nodes that run a kernel; CELL_NULL: not known */
 };
 
-/* The number and kernels of exec; number 0: exec was never added. [hot] */
+/* Returns the number and kernels of exec; number 0: exec was never added. [hot] */
 struct graph_info graphs_find(cuda_exec exec);
 
 /* Adds exec with its kernels (CELL_NULL: not known), in place of a destroyed one
@@ -31,8 +31,8 @@ void graphs_drop(cuda_exec exec);
  * [any] */
 void graphs_forget(void);
 
-/* Number of kernel nodes of a graph and its child graphs; CELL_NULL if a conditional node, or
- * a driver without these calls, makes the number unknown. [any] */
+/* Returns the number of kernel nodes of a graph and its child graphs; CELL_NULL if a conditional
+ * node, or a driver without these calls, makes the number unknown. [any] */
 int64_t graphs_count_kernels(const struct cuda *c, cuda_graph graph);
 
 #endif

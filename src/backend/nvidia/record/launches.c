@@ -59,7 +59,7 @@ static cuda_stream launch_stream(uint32_t id, const void *params)
     }
 }
 
-/* The function that is launched; NULL in legacy forms. */
+/* Returns the function that is launched; NULL in legacy forms. */
 static void *launch_function(uint32_t id, const void *params)
 {
     switch (id) {

@@ -12,8 +12,9 @@
  * the name is not known, and the launch is ignored. [hot] */
 void local_memory_launch(void *launched, const char *symbol);
 
-/* Bytes of local memory of a thread of the kernel; the greatest number if several kernels have this
- * name. CELL_NULL: no launch was seen, or the driver does not know. [any] */
+/* Returns the number of bytes of local memory of a thread of the kernel; the greatest number if
+ * several kernels have this name. CELL_NULL: no launch was seen, or the driver does not know.
+ * [any] */
 int64_t local_memory_find(const char *symbol);
 
 #endif

@@ -161,7 +161,7 @@ uint32_t records_device(struct records *r, uint32_t number)
     return device_id(r, number);
 }
 
-/* A context's or stream's number, or null. */
+/* Returns a context's or stream's number, or null. */
 static int64_t known(uint32_t number)
 {
     return number == CUPTI_NONE ? CELL_NULL : (int64_t)number;

@@ -38,7 +38,7 @@ void records_close(struct records *r);
 /* Notes that the Range Profiler is in use: its own kernels, and those that it repeats, are
  * recognized. */
 void records_ranges(struct records *r);
-/* Number of records of such kernels, which get no rows. [collector] */
+/* Returns the number of records of such kernels, which get no rows. [collector] */
 uint64_t records_own(const struct records *r);
 
 /* Read a buffer. prescan reads only the frameworks' operation ids, so that kernels of other
@@ -53,7 +53,7 @@ bool records_want_prescan(const struct records *r);
 /* Id of a device by the library's number, which is the program's ordinal; 0: unknown. */
 uint32_t records_device(struct records *r, uint32_t number);
 
-/* Number of kernel records in a buffer. */
+/* Returns the number of kernel records in a buffer. */
 uint64_t records_count_kernels(const struct cupti *c, uint8_t *memory, size_t valid);
 
 #endif

@@ -133,7 +133,7 @@ void waits_init(void)
 
 /* ---- device, stream and size of a call -------------------------------------------------- */
 
-/* The driver's ordinal of a context's device; the driver is asked once for each context. */
+/* Returns the driver's ordinal of a context's device; the driver is asked once for each context. */
 static uint32_t device_of(struct trace *t, const struct cupti_callback *c)
 {
     uint32_t device = 0, uid = c->context_uid;

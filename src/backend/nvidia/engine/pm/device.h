@@ -104,8 +104,8 @@ void pm_device_close(struct pm_device *d);
 /* Devices with a living primary context, bit by the driver's ordinal, of the first 32. [any] */
 uint32_t pm_devices_in_use(void);
 
-/* Bytes of the driver's buffer: the number asked for; if that is 0, what two drains need at this
- * interval. [any] */
+/* Returns the number of bytes of the driver's buffer: the number asked for; if that is 0, what two
+ * drains need at this interval. [any] */
 size_t pm_device_buffer_bytes(int64_t asked, int64_t interval_us);
 
 #endif

@@ -35,7 +35,8 @@ static struct sass_cell *cell_of(struct sass_tally *t, uint32_t function, uint32
     return keyed_at(&t->cells, at);
 }
 
-/* Index of a metric by its id; SASS_METRICS: not one of ours, or the record is not filled. */
+/* Returns the index of a metric by its id; SASS_METRICS: not one of ours, or the record is not
+ * filled. */
 static size_t metric_of(const struct sass_tally *t, uint64_t id)
 {
     size_t i = id ? 0 : SASS_METRICS;
@@ -65,7 +66,7 @@ void sass_tally_add(struct sass_tally *t, const struct sass_record *list, size_t
     }
 }
 
-/* A bit for each group with a count other than 0. */
+/* Returns a bit for each group with a count other than 0. */
 static unsigned groups_of(const struct sass_cell *c)
 {
     unsigned groups = 0;
