@@ -23,7 +23,7 @@ static inline unsigned bins_of(int64_t v)
     return (shift + 1) * BINS_OCTAVE + ((unsigned)(v >> shift) - BINS_OCTAVE);
 }
 
-/* The least value of a bin, and the value in its middle. bin < BINS_COUNT. */
+/* Returns the least value of a bin, and the value in its middle. bin < BINS_COUNT. */
 static inline int64_t bins_least(unsigned bin)
 {
     if (bin < 2 * BINS_OCTAVE)

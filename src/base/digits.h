@@ -15,7 +15,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words hold digits low
 
 #define DIGITS_ROOM 24 /* bytes that writing one number may touch, sign included */
 
-/* The eight digits of v < 10^8, most significant in the lowest byte, values 0 to 9. */
+/* Returns the eight digits of v < 10^8, most significant in the lowest byte, values 0 to 9. */
 static inline uint64_t digits_spread(uint32_t v)
 {
     uint64_t fours = (v / 10000) | ((uint64_t)(v % 10000) << 32);

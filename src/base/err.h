@@ -18,7 +18,7 @@ struct err {
     char text[384]; /* one sentence that says what happened and what to do */
 };
 
-/* The code's name without prefix ("NOMEM"); "?" for others. [any] */
+/* Returns the code's name without prefix ("NOMEM"); "?" for others. [any] */
 const char *err_name(int code); /* for tests */
 
 /* The sentence of a code; never NULL. [any] */

@@ -211,7 +211,7 @@ static bool table_grow(struct intern *t, uint32_t entries)
     return true;
 }
 
-/* A copy of text in a block. Caller holds the lock. */
+/* Returns a copy of text in a block. Caller holds the lock. */
 static const char *text_keep(struct intern *t, const char *text, size_t len)
 {
     struct block *b = t->blocks;

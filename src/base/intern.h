@@ -22,7 +22,7 @@ uint32_t intern_str(struct intern *t, const char *text); /* NULL gives 0 */
 /* Id of a text that is in the table; 0: the text is not. Adds nothing. */
 uint32_t intern_find(struct intern *t, const char *text, size_t len);
 
-/* Text of an id, NUL-terminated; NULL for an unknown one. */
+/* Returns the text of an id, NUL-terminated; NULL for an unknown one. */
 const char *intern_text(struct intern *t, uint32_t id, size_t *len);
 
 uint32_t intern_count(struct intern *t);     /* highest id given out */

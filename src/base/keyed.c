@@ -28,7 +28,7 @@ void keyed_clear(struct keyed *k)
     k->count = 0;
 }
 
-/* The slot with the key, or the free slot for it. */
+/* Returns the slot with the key, or the free slot for it. */
 static size_t slot_of(const struct keyed *k, const void *key)
 {
     size_t at = intern_hash(key, k->key_size) & (k->slot_count - 1);

@@ -33,7 +33,7 @@ int keyed_put(struct keyed *k, const void *key, uint32_t *index, bool *added);
 /* Makes item 0, for a caller that writes to it before the first keyed_put. 0 or GPUFL_E_NOMEM. */
 int keyed_ensure_none(struct keyed *k);
 
-/* Index of the item with that key; 0: there is none. */
+/* Returns the index of the item with that key; 0: there is none. */
 uint32_t keyed_find(const struct keyed *k, const void *key);
 
 static inline void *keyed_at(const struct keyed *k, size_t index)

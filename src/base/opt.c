@@ -128,7 +128,8 @@ static bool name_fold(const char *s, char out[NAME_BYTES])
     return true;
 }
 
-/* Number of edits between two folded names; two swapped neighbours count as one edit. */
+/* Returns the number of edits between two folded names; two swapped neighbours count as one
+ * edit. */
 static size_t name_distance(const char *a, const char *b)
 {
     size_t rows[3][NAME_BYTES];
@@ -328,7 +329,7 @@ static int fail_value(const struct opt *o, const char *value, struct err *e)
     return GPUFL_E_INVAL;
 }
 
-/* The row of "--name", "--name=value", "-x" or "-xvalue"; *value gets what is
+/* Returns the row of "--name", "--name=value", "-x" or "-xvalue"; *value gets what is
  * attached, or NULL. */
 static const struct opt *opt_find(const struct opt *table, const char *given, const char **value)
 {

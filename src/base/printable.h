@@ -12,7 +12,7 @@
  * controls, marks that change the direction of writing, and bytes that are not UTF-8 by '?'. */
 void printable_clean(char *text, size_t n);
 
-/* The greatest length, at most `most` bytes, at which the text ends between characters. */
+/* Returns the greatest length, at most `most` bytes, at which the text ends between characters. */
 size_t printable_cut(const char *text, size_t n, size_t most);
 
 /* Copies the text, cut and cleaned, and a NUL. size: bytes of out, at least 1. Returns the bytes

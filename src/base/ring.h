@@ -50,7 +50,7 @@ static inline bool ring_push(struct ring *r, const void *slot)
     return true;
 }
 
-/* The oldest slot, or NULL; valid until ring_pop. [consumer] */
+/* Returns the oldest slot, or NULL; valid until ring_pop. [consumer] */
 static inline const void *ring_peek(struct ring *r)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
@@ -59,9 +59,10 @@ static inline const void *ring_peek(struct ring *r)
     return r->slots + (size_t)(tail & (r->capacity - 1)) * r->slot_size;
 }
 
-/* Number of slots ever pushed. The slots from the tail up to this one do not change while the
- * consumer reads them. The consumer may read many of them with ring_at and free all with one
- * ring_pop_to, so that the producer's core sees one write and not one for every slot. [consumer] */
+/* Returns the number of slots ever pushed. The slots from the tail up to this one do not change
+ * while the consumer reads them. The consumer may read many of them with ring_at and free all with
+ * one ring_pop_to, so that the producer's core sees one write and not one for every slot.
+ * [consumer] */
 static inline uint64_t ring_head(const struct ring *r)
 {
     return atomic_load_explicit(&r->head, memory_order_acquire);

@@ -61,7 +61,7 @@ static inline uint64_t tick_counter(void)
 #endif
 }
 
-/* The counter, or clock_mono. [hot] */
+/* Returns the counter, or clock_mono. [hot] */
 static inline uint64_t tick_now(void)
 {
     if (__builtin_expect(atomic_load_explicit(&tick_counts, memory_order_relaxed), 1))
@@ -76,10 +76,10 @@ void tick_begin(struct tick_curve *c);
 /* Adds a knot: the tightest of several pairs of readings. [collector] */
 void tick_curve_mark(struct tick_curve *c);
 
-/* The time on clock_mono, ns, at which tick_now returned tick. [collector] */
+/* Returns the time on clock_mono, ns, at which tick_now returned tick. [collector] */
 int64_t tick_curve_ns(const struct tick_curve *c, uint64_t tick);
 
-/* A number of ticks in ns, by the mean slope. [collector] */
+/* Returns a number of ticks in ns, by the mean slope. [collector] */
 int64_t tick_curve_length(const struct tick_curve *c, uint64_t ticks);
 
 /* A number of ns in ticks; 0: the curve has one knot only, so a tick's length is not known. */

@@ -45,7 +45,8 @@ struct copies_calls {
                                 void *client, const void *code);
 };
 
-/* The copy that does the work if it is another one; NULL: this copy does. Looks once. [any] */
+/* Returns the copy that does the work if it is another one; NULL: this copy does. Looks once.
+ * [any] */
 const struct copies_calls *copies_first(void);
 
 #endif

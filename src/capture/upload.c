@@ -79,8 +79,8 @@ static void find_cli(char *out, size_t size)
 
 /* ---- its environment ----------------------------------------------------------------------- */
 
-/* The environment for the child: that of this process with our variables changed. *text holds the
- * new lines. NULL: out of memory. */
+/* Returns the environment for the child: that of this process with our variables changed. *text
+ * holds the new lines. NULL: out of memory. */
 static char **make_environment(const struct gpufl_upload_options *o, struct buf *text)
 {
     const struct {

@@ -118,8 +118,8 @@ struct work {
     size_t changed;
 };
 
-/* The next name in the dynamic section with this tag, from *at on; NULL: there is no further
- * one. */
+/* Returns the next name in the dynamic section with this tag, from *at on; NULL: there is no
+ * further one. */
 static const char *entry_name(const struct object *o, const ElfW(Dyn) * *at, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *d = *at; d->d_tag != DT_NULL; d++)

@@ -71,7 +71,7 @@ static int limit_memory(int64_t more)
     return 0;
 }
 #else
-/* Bytes of address space in use; -1: unknown. */
+/* Returns the number of bytes of address space in use; -1: unknown. */
 static int64_t mapped_now(void)
 {
     long long pages = -1;

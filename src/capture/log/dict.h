@@ -68,7 +68,7 @@ void dict_fini(struct dict *d);
  * in the parts that have it. 0, GPUFL_E_INVAL (id), _FULL or _NOMEM. */
 int dict_define(struct dict *d, enum record_type type, const int64_t *row);
 
-/* The row of an id, or NULL. */
+/* Returns the row of an id, or NULL. */
 const int64_t *dict_row(const struct dict *d, enum record_type type, int64_t id); /* for tests */
 
 /* Notes what n rows refer to, transitively, and the channel's part lacks. After

@@ -25,7 +25,7 @@ static int64_t now_coarse(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Size of a regular file below the directory; -1: there is none. */
+/* Returns the size of a regular file below the directory; -1: there is none. */
 static int64_t size_at(int at, const char *name)
 {
     struct stat st;

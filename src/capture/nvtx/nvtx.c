@@ -158,7 +158,7 @@ static void text_event(struct text *t, const struct nvtx_event *e)
         text_registered(t, e->message_type == NVTX_REGISTERED ? e->message.registered : NULL);
 }
 
-/* A copy of the text that is never freed; NULL: out of memory. */
+/* Returns a copy of the text that is never freed; NULL: out of memory. */
 static const char *text_keep(const struct text *t)
 {
     char *copy = mem_alloc(t->length + 1);

@@ -19,7 +19,7 @@ bool nvtx_attach(const void *(*export)(uint32_t table));
  * gets them. v: the vendor of the session's backend; NULL: none. [owner] */
 void nvtx_begin(const struct options *o, const struct vendor *v);
 
-/* The functions by which a backend reports rocTX ranges and marks; their tag is "roctx". */
+/* Returns the functions by which a backend reports rocTX ranges and marks; their tag is "roctx". */
 const struct sink_ranges *nvtx_ranges(void);
 
 /* Notes what became of ranges and marks, as a feature. [collector] */

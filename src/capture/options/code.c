@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The bit of a field in gpufl_options.set. Fields are counted in the order of the table. */
+/* Returns the bit of a field in gpufl_options.set. Fields are counted in the order of the table. */
 static uint64_t field_bit(enum option_id id)
 {
     unsigned n = 0;
@@ -74,7 +74,7 @@ static bool knows_others(const struct gpufl_options *code)
     return code->size >= offsetof(struct gpufl_options, others) + sizeof code->others;
 }
 
-/* The last value of an option without a field; NULL if the code does not set the option. */
+/* Returns the last value of an option without a field; NULL if the code does not set the option. */
 static const char *others_value(const struct gpufl_options *code, const char *name)
 {
     const char *value = NULL;
@@ -110,9 +110,9 @@ static void check_others(const struct gpufl_options *code, const struct options_
     }
 }
 
-/* The value that the code sets, as text; NULL if the code does not set the option. A field is set
- * if it differs from the default or if gpufl_options_set marks it, and the engine is set unless it
- * is GPUFL_ENGINE_DEFAULT. */
+/* Returns the value that the code sets, as text; NULL if the code does not set the option. A field
+ * is set if it differs from the default or if gpufl_options_set marks it, and the engine is set
+ * unless it is GPUFL_ENGINE_DEFAULT. */
 static const char *code_value(const struct gpufl_options *code, enum option_id id, char *out,
                               size_t size)
 {

@@ -112,8 +112,8 @@ int option_check(enum option_id id, const char *text, struct err *e);
 /* The values that the option accepts, for a sentence: "true or false". [any] */
 void option_allowed(enum option_id id, char *out, size_t size);
 
-/* The engines that serve an option: enum engine_bit, of which one suffices, and their names for a
- * sentence. 0: every engine. */
+/* Returns the engines that serve an option: enum engine_bit, of which one suffices, and their names
+ * for a sentence. 0: every engine. */
 unsigned option_engines_of(enum option_id id, const char **names);
 
 /* The value as the log has it, cut at size; the key of a server only as "set" or "". */

@@ -54,7 +54,7 @@ static size_t read_arguments(char *out, size_t size)
     return (size_t)n;
 }
 
-/* The script that an interpreter runs: "python3.12 -u train.py" is named train.py. */
+/* Returns the script that an interpreter runs: "python3.12 -u train.py" is named train.py. */
 static const char *script_of(const char *arguments, size_t len)
 {
     const char *at = arguments, *end = arguments + len;

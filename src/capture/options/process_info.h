@@ -25,8 +25,8 @@ bool process_info_acts_for_other(void);
 /* Id of the captured process. */
 int process_info_pid(void);
 
-/* The rank that a launcher gave this process in its job, as digits, as process_info_read found it;
- * "": no launcher did. */
+/* Returns the rank that a launcher gave this process in its job, as digits, as process_info_read
+ * found it; "": no launcher did. */
 const char *process_info_rank(void);
 
 /* Reads only the name of the program. */

@@ -85,7 +85,7 @@ static bool table_grow(struct id_table *t)
     return true;
 }
 
-/* The entry of a key, with id 0 if it is new; NULL: no memory, or IDS_MOST reached. */
+/* Returns the entry of a key, with id 0 if it is new; NULL: no memory, or IDS_MOST reached. */
 static struct id_entry *table_find(struct id_table *t, struct fingerprint key)
 {
     struct id_entry *e = t->cap ? table_slot(t->entries, t->cap, key) : NULL;
@@ -190,7 +190,7 @@ static uint32_t config_add(struct ids *t, struct id_entry *e, struct fingerprint
     return (uint32_t)row.id;
 }
 
-/* The columns that distinguish configurations: those before occ_*, without the id. */
+/* Returns the columns that distinguish configurations: those before occ_*, without the id. */
 static struct fingerprint config_key(const struct config_row *c)
 {
     return fingerprint_of((const int64_t *)c + 1, COL_config_occ_blocks - 1);

@@ -57,7 +57,7 @@ void inherit_cancel(struct inherit *h, uint32_t correlation)
         h->launch_count--;
 }
 
-/* The thread's innermost scope at a tick. */
+/* Returns the thread's innermost scope at a tick. */
 static uint64_t scope_at(const struct inherit *h, const struct inherit_history *t, uint64_t tick)
 {
     const struct inherit_change *c = h->changes + t->first;
@@ -65,7 +65,7 @@ static uint64_t scope_at(const struct inherit *h, const struct inherit_history *
     return done ? c[done - 1].instance : t->before;
 }
 
-/* The scope of the only thread that has one, or 0. */
+/* Returns the scope of the only thread that has one, or 0. */
 static uint64_t only_scope(struct inherit *h, const struct inherit_launch *l)
 {
     uint64_t found = 0;

@@ -32,12 +32,12 @@ void joins_fini(struct joins *j);
  * entry counts as a loss. */
 void joins_put(struct joins *j, const struct join *entry);
 
-/* The entry of a correlation id, or NULL. Valid until the next put. All kernels of a graph have the
- * id of its launch. */
+/* Returns the entry of a correlation id, or NULL. Valid until the next put. All kernels of a graph
+ * have the id of its launch. */
 const struct join *joins_get(struct joins *j, uint32_t correlation);
 
-/* The entry of a correlation id, which goes on waiting: for records that come before the call's own
- * record. */
+/* Returns the entry of a correlation id, which goes on waiting: for records that come before the
+ * call's own record. */
 const struct join *joins_look(const struct joins *j, uint32_t correlation);
 
 #endif

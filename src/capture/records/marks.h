@@ -26,8 +26,8 @@ static inline uint64_t mark_pack(enum mark_kind kind, uint32_t tag)
     return (uint64_t)kind << 32 | tag;
 }
 
-/* The row of a mark with its name, tag and payload; the caller adds the rest. value is CELL_NULL if
- * there is no payload, or if it is no finite number. [collector] */
+/* Returns the row of a mark with its name, tag and payload; the caller adds the rest. value is
+ * CELL_NULL if there is no payload, or if it is no finite number. [collector] */
 struct mark_row mark_row_of(uint32_t name, uint64_t packed, uint64_t payload);
 
 #endif

@@ -106,7 +106,7 @@ const char *occupancy_limiter_name(enum occupancy_limiter l)
     return names[l];
 }
 
-/* The product of a launch's dimensions; negative if one is unknown or out of range. */
+/* Returns the product of a launch's dimensions; negative if one is unknown or out of range. */
 static int64_t product(int64_t x, int64_t y, int64_t z)
 {
     if (x < 1 || y < 1 || z < 1 || x > INT16_MAX || y > INT16_MAX || z > INT16_MAX)

@@ -97,8 +97,8 @@ uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
  * does; CELL_NULL: not known, or scopes of several threads do. [collector] */
 int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end);
 
-/* Name of the innermost open scope of the thread that last began one; "": no scope is open. Call
- * this function after scopes_drain. [collector] */
+/* Returns the name of the innermost open scope of the thread that last began one; "": no scope is
+ * open. Call this function after scopes_drain. [collector] */
 const char *scopes_open_name(void);
 
 /* Begins a session, before the gate opens. shortest: the least length, ns, of the times for which

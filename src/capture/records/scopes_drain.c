@@ -94,7 +94,7 @@ static bool is_library(struct scopes_drain *d, uint32_t tag)
     return d->library;
 }
 
-/* The thread's innermost scope that the program opened; 0: it has none open. */
+/* Returns the thread's innermost scope that the program opened; 0: it has none open. */
 static uint64_t innermost(const struct thread_state *t)
 {
     size_t n = t->scope_count;

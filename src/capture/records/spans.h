@@ -43,8 +43,8 @@ void spans_consider(struct spans_answer *a, const struct span *open_or_ended);
 /* Considers all scopes that are kept. */
 void spans_look(const struct spans *s, struct spans_answer *a);
 
-/* The instance of the covering scope; 0: no scope covers the stretch; CELL_NULL: not known, or
- * scopes of several threads do. */
+/* Returns the instance of the covering scope; 0: no scope covers the stretch; CELL_NULL: not known,
+ * or scopes of several threads do. */
 int64_t spans_covering(const struct spans *s, const struct spans_answer *a);
 
 #endif

@@ -47,7 +47,7 @@ void uncounted_begin(void)
     atomic_store_explicit(&taken, 0, memory_order_relaxed);
 }
 
-/* The number of a reason, from 1; 0: there are too many reasons. */
+/* Returns the number of a reason, from 1; 0: there are too many reasons. */
 static unsigned reason_number(const char *why)
 {
     for (unsigned i = 0; i < REASONS; i++) {

@@ -32,8 +32,8 @@ static struct frames_found *frames_place(struct frames *f, uint64_t thread_id)
     return e;
 }
 
-/* The thread as Python's list has it; NULL: the thread is not in the list, or was not looked
- * for. */
+/* Returns the thread as Python's list has it; NULL: the thread is not in the list, or was not
+ * looked for. */
 static struct frames_found *frames_find(struct frames *f, uint64_t thread_id, int64_t now)
 {
     struct frames_found *e = frames_place(f, thread_id);

@@ -98,8 +98,8 @@ static bool thread_is_gone(const struct looks *l, int32_t tid)
            faccessat(l->dir, ".", F_OK, 0) == 0;
 }
 
-/* The thread's entry, with its files open. *gone: there is no such thread. NULL also if its files
- * cannot be opened, or if all of its places have been used in this round. */
+/* Returns the thread's entry, with its files open. *gone: there is no such thread. NULL also if its
+ * files cannot be opened, or if all of its places have been used in this round. */
 static struct look_thread *thread_find(struct looks *l, int32_t tid, bool *gone)
 {
     struct look_thread *t = entry_of(l, tid);

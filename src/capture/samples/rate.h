@@ -25,7 +25,7 @@ struct rate {
 /* Begins at `now` (steady ns) with the looking thread's CPU time `cpu` (ns). hz: 1 to 1000. */
 void rate_begin(struct rate *r, int64_t hz, int64_t now, int64_t cpu, uint64_t seed);
 
-/* The time, steady ns, of the next look. It may have passed by less than a cell. */
+/* Returns the time, steady ns, of the next look. It may have passed by less than a cell. */
 int64_t rate_next(struct rate *r, int64_t now);
 
 /* Measures the cost, which is the CPU time since the last measurement: once a second, or as soon as

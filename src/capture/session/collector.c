@@ -338,7 +338,7 @@ static const char *reason_to_end(struct collector *c, int64_t now)
     return atomic_load_explicit(&end_reason, memory_order_acquire);
 }
 
-/* The earlier of two times; 0: none. */
+/* Returns the earlier of two times; 0: none. */
 static int64_t sooner(int64_t a, int64_t b)
 {
     return b && b < a ? b : a;

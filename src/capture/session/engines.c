@@ -171,7 +171,7 @@ static const char *kernel_counters(enum gpufl_engine engine, const struct backen
     return b->trace && in_place ? b->trace->kernel_counters : NULL;
 }
 
-/* The next engine down the ladder that this backend has. */
+/* Returns the next engine down the ladder that this backend has. */
 static enum gpufl_engine next_had(enum gpufl_engine e, const struct backend *b)
 {
     while (!has_engine(e, b)) {

@@ -9,10 +9,11 @@
 struct writer;
 struct intern;
 
-/* The backend of the option; None, with a sentence, if that backend is not available. */
+/* Returns the backend of the option; None, with a sentence, if that backend is not available. */
 const struct backend *engines_backend(const struct options *o);
 
-/* The engine that runs on this backend for the one asked for, with a sentence if they differ. */
+/* Returns the engine that runs on this backend for the one asked for, with a sentence if they
+ * differ. */
 enum gpufl_engine engines_effective(const struct options *o, const struct backend *b);
 
 /* What an engine asks of a backend, as a sum of enum engine_bit. [any] */

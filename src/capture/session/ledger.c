@@ -198,7 +198,7 @@ void ledger_write(struct ledger *l, struct capture_sink *s, bool final)
         writer_row(s->writer, RECORD_ledger, (const int64_t *)&l->row);
 }
 
-/* The number of kernels that were launched and are neither recorded nor counted as lost. */
+/* Returns the number of kernels that were launched and are neither recorded nor counted as lost. */
 static int64_t missing_kernels(const struct ledger_row *r)
 {
     bool whole = r->graphs_recorded != CELL_NULL;
@@ -209,7 +209,7 @@ static int64_t missing_kernels(const struct ledger_row *r)
     return r->launches + (whole ? 0 : r->graph_kernels) - known;
 }
 
-/* The number of graph launches without a record, if graphs are recorded as a whole. */
+/* Returns the number of graph launches without a record, if graphs are recorded as a whole. */
 static int64_t missing_graphs(const struct ledger_row *r)
 {
     if (r->graphs_recorded == CELL_NULL || r->graph_launches == CELL_NULL)

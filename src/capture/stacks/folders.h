@@ -13,8 +13,8 @@
 /* Notes the present folders. [owner] */
 void folders_begin(void);
 
-/* The absolute name of a relative one, in `room`; the name itself if it is absolute, names no file
- * ("<string>"), or cannot be found. [collector] */
+/* Returns the absolute name of a relative one, in `room`; the name itself if it is absolute, names
+ * no file ("<string>"), or cannot be found. [collector] */
 const char *folders_find(const char *file, char room[PATH_MAX]);
 
 #endif

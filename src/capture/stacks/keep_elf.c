@@ -95,8 +95,8 @@ static uint64_t aligned(uint64_t n)
     return (n + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* The bytes of an image with all sections of at least that worth. The sum never exceeds SIZE_MAX,
- * because each section lies in the file and there are few. */
+/* Returns the number of bytes of an image with all sections of at least that worth. The sum never
+ * exceeds SIZE_MAX, because each section lies in the file and there are few. */
 static uint64_t bytes_with(const struct source *f, enum worth least)
 {
     uint64_t all = aligned(sizeof f->head) + f->count * sizeof *f->sections;

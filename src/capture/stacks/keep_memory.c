@@ -72,8 +72,8 @@ static bool read_segments(struct loaded *l)
     return l->codes && l->dynamic.size;
 }
 
-/* The address in an entry of the dynamic section. Most loaders have turned the entry into an
- * address, some leave the offset. */
+/* Returns the address in an entry of the dynamic section. Most loaders have turned the entry into
+ * an address, some leave the offset. */
 static uint64_t as_address(const struct loaded *l, uint64_t value)
 {
     return value >= l->m->begin ? value : value + l->m->base;
@@ -100,8 +100,8 @@ static bool read_dynamic(struct loaded *l)
     return l->symbols && l->texts && l->texts_len;
 }
 
-/* The number of symbols by the GNU hash table, whose highest symbol ends the chain that begins
- * last. */
+/* Returns the number of symbols by the GNU hash table, whose highest symbol ends the chain that
+ * begins last. */
 static uint64_t count_gnu(const struct loaded *l)
 {
     uint32_t head[4], last = 0, hash = 0; /* buckets, first, words, shift */
@@ -154,7 +154,7 @@ static void put_section(char *bytes, unsigned i, Elf64_Shdr s)
     memcpy(bytes + aligned(sizeof(Elf64_Ehdr)) + i * sizeof s, &s, sizeof s);
 }
 
-/* The number of bytes before the first section's. */
+/* Returns the number of bytes before the first section's. */
 static uint64_t head_bytes(const struct loaded *l)
 {
     unsigned count = FIRST_CODE + l->codes + l->notes + OTHERS;

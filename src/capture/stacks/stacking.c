@@ -148,7 +148,7 @@ void stacking_counts(struct stacking_counts *out)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* The entry of a key, with id 0 if it is new; NULL: no room. */
+/* Returns the entry of a key, with id 0 if it is new; NULL: no room. */
 static struct row_entry *entry_of(struct keyed *rows, uint64_t a, uint64_t b)
 {
     const uint64_t key[] = {a, b};

@@ -53,7 +53,7 @@ struct sink_frame;
  * room. [any] */
 uint32_t stacking_simulated(const struct sink_frame *frames, unsigned depth);
 
-/* The row of the stack dictionary for a captured stack, defined at its first use; 0: none.
+/* Returns the row of the stack dictionary for a captured stack, defined at its first use; 0: none.
  * [collector] */
 uint32_t stacking_row(struct writer *w, uint32_t stack);
 

@@ -217,14 +217,14 @@ static inline bool threads_ring(struct thread_state *t)
 /* Makes room for one more open scope. [hot, rarely] */
 bool threads_open_grow(struct thread_state *t);
 
-/* The first of n scope ids that no other thread has. [hot, once in INSTANCE_BLOCK] */
+/* Returns the first of n scope ids that no other thread has. [hot, once in INSTANCE_BLOCK] */
 uint64_t threads_instances(uint64_t n);
 
 /* Called before every session; the first call counts. ends: called on a thread that ends, to close
  * what it has open. 0 or GPUFL_E_NOMEM. [owner] */
 int threads_init(void (*ends)(struct thread_state *t));
 
-/* The list's first element. [collector, sampler] */
+/* Returns the list's first element. [collector, sampler] */
 struct thread_state *threads_first(void);
 
 /* Adds up the counters of the session's threads, ended ones included. [collector] */

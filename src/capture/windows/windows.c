@@ -69,7 +69,7 @@ bool windows_wanted(const struct options *o)
            o->window_after_launches > 0 || o->window_launches > 0;
 }
 
-/* The value of windows_scope for the option. */
+/* Returns the value of windows_scope for the option. */
 static uint32_t scope_wanted(const char *name)
 {
     if (!*name)
@@ -146,8 +146,8 @@ static uint64_t *open_scope(uint64_t scope)
     return i < NAMES_MOST ? &open_scopes[i] : NULL;
 }
 
-/* The scope that opened the only open window; 0: no scope opened it, or not exactly one window is
- * open. */
+/* Returns the scope that opened the only open window; 0: no scope opened it, or not exactly one
+ * window is open. */
 static uint64_t only_scope(void)
 {
     uint64_t only = 0;
