@@ -42,7 +42,8 @@ static void print_help(const struct cmd_text *text, const struct opt *table, FIL
         fprintf(out, "\n%s", text->more);
 }
 
-/* The caller's table, followed by the help row that every command has; NULL: out of memory. */
+/* Returns the caller's table, followed by the help row that every command has; NULL: out of
+ * memory. */
 static struct opt *with_help(const struct opt *table, bool *help)
 {
     size_t n = 0;

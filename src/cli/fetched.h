@@ -13,7 +13,7 @@
  * code. */
 int fetched_run(const struct cmd *c, int argc, char **argv);
 
-/* The path as the user named it: the URL of a fetched folder; any other path unchanged. */
+/* Returns the path as the user named it: the URL of a fetched folder; any other path unchanged. */
 const char *fetched_shown(const char *path);
 
 #endif

@@ -18,7 +18,8 @@ static const struct sort SORTS[META_SORT_COUNT] = {
 #undef X
 };
 
-/* The value by which a list is sorted, as the expressions of META_SESSION_SORTS compute it. */
+/* Returns the value by which a list is sorted, as the expressions of META_SESSION_SORTS compute
+ * it. */
 static struct meta_value sort_key(enum meta_session_sort sort, const struct meta_session *s)
 {
     struct meta_value v = {.kind = SORTS[sort].kind, .at = ""};

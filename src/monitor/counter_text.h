@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number after a key ("pswpin ", with the separators), times unit; CELL_NULL: there is none, or
- * the product is too large. */
+/* Returns the number after a key ("pswpin ", with the separators), times unit; CELL_NULL: there is
+ * none, or the product is too large. */
 static inline int64_t counter_text(const char *text, const char *key, int64_t unit)
 {
     const char *at = strstr(text, key);

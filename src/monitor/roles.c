@@ -243,7 +243,8 @@ static void write_record(struct role *x)
 
 /* ---- locks --------------------------------------------------------------------------------- */
 
-/* The first lock of another process from byte to last; 0: none, -1: locks do not work here. */
+/* Returns the first lock of another process from byte to last; 0: none, -1: locks do not work
+ * here. */
 static int64_t next_lock(int fd, int64_t byte, int64_t last, pid_t *pid)
 {
     struct flock l = {

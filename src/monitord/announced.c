@@ -55,7 +55,7 @@ int announced_open(struct announced *t, const char *folder, struct err *e)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* The index of the process's entry, or t->count. The lock is held. */
+/* Returns the index of the process's entry, or t->count. The lock is held. */
 static size_t find(const struct announced *t, int64_t pid)
 {
     size_t i = 0;
@@ -117,7 +117,7 @@ bool announced_find(struct announced *t, int64_t pid, int64_t start, int64_t now
 
 /* ---- the socket ---------------------------------------------------------------------------- */
 
-/* The sending process, as the kernel names it; 0: it is in another namespace. */
+/* Returns the sending process, as the kernel names it; 0: it is in another namespace. */
 static int64_t sender(struct msghdr *m)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {

@@ -82,7 +82,7 @@ void journal_flush(struct journal *l, bool roll);
 void journal_write(struct journal *l, enum record_type type, const void *row);
 void journal_counts(struct journal *l, struct journal_counts *out); /* [any] */
 
-/* The session that is written: its id and folder ("": none). [any] */
+/* Returns the session that is written: its id and folder ("": none). [any] */
 uint64_t journal_session(struct journal *l, char id[37], char *dir, size_t size);
 
 /* Writes the rows of the box and ends the session. The sampling thread may continue; its later rows

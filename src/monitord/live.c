@@ -153,7 +153,7 @@ static void send_all(int fd, const char *data, size_t n)
     }
 }
 
-/* The user at the other end; -1: unknown. */
+/* Returns the user at the other end; -1: unknown. */
 static int64_t reader_of(int fd)
 {
     struct ucred who;

@@ -37,7 +37,7 @@ static int64_t share(int64_t v)
     return v == CELL_NULL ? v : (v + SHARE_STEP / 2) / SHARE_STEP * SHARE_STEP;
 }
 
-/* The time of a row, to the millisecond. */
+/* Returns the time of a row, to the millisecond. */
 static int64_t time_now(void)
 {
     return clock_mono() / TIME_STEP * TIME_STEP;

@@ -237,14 +237,14 @@ static void probe_gzip(struct probe *p)
                  "ISA-L: install libisal-dev, and build again");
 }
 
-/* The value of GPUFL_BACKEND; NULL: none, or Auto. */
+/* Returns the value of GPUFL_BACKEND; NULL: none, or Auto. */
 static const char *backend_setting(void)
 {
     const char *name = getenv("GPUFL_BACKEND");
     return name && *name && strcasecmp(name, "auto") != 0 ? name : NULL;
 }
 
-/* The backend that GPUFL_BACKEND names; NULL: none, or Auto. */
+/* Returns the backend that GPUFL_BACKEND names; NULL: none, or Auto. */
 static const struct backend *named_backend(void)
 {
     const char *name = backend_setting();
@@ -254,7 +254,7 @@ static const struct backend *named_backend(void)
     return NULL;
 }
 
-/* The backend that sessions take. */
+/* Returns the backend that sessions take. */
 static const struct backend *taken_backend(void)
 {
     const struct backend *named = named_backend();
@@ -297,8 +297,8 @@ static void put_tools(struct buf *b, const struct look *look)
     buf_char(b, ']');
 }
 
-/* The vendor's backend that sessions take. If they take none, the backend whose facts say why: that
- * of the vendor whose GPUs Auto finds or whose device files are here, else the first. */
+/* Returns the vendor's backend that sessions take. If they take none, the backend whose facts say
+ * why: that of the vendor whose GPUs Auto finds or whose device files are here, else the first. */
 static const struct backend *vendor_of(const struct backend *taken)
 {
     const struct backend *found = backend_select(GPUFL_BACKEND_AUTO, NULL);

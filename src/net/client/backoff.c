@@ -23,7 +23,7 @@ static uint64_t next_random(struct backoff *b)
     return z ^ (z >> 31);
 }
 
-/* A wait that doubles with each one in a row, from half of its bound to the bound. */
+/* Returns a wait that doubles with each one in a row, from half of its bound to the bound. */
 static int64_t doubled(struct backoff *b, unsigned in_a_row)
 {
     int64_t bound = b->least;

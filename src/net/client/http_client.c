@@ -116,7 +116,7 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
     return f->late || f->dropped || must_stop(&f->client->config);
 }
 
-/* The socket for an address that may be connected to. */
+/* Returns the socket for an address that may be connected to. */
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
 {
     struct flight *f = arg;

@@ -89,7 +89,7 @@ static bool name_ends(const char *name, const char *end)
     return n >= m && strcasecmp(name + n - m, end) == 0 && (n == m || name[n - m - 1] == '.');
 }
 
-/* An IPv4 address, also one that is mapped into IPv6; NULL: the host has none. */
+/* Returns an IPv4 address, also one that is mapped into IPv6; NULL: the host has none. */
 static const uint8_t *four_of(const struct host *h)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};

@@ -81,7 +81,8 @@ int kafka_producer_open(struct kafka_producer **out, const struct kafka_producer
                         struct err *e);
 void kafka_producer_close(struct kafka_producer *p); /* NULL: none */
 
-/* Bytes that a message may have by the client's configuration; the brokers' limit may be lower. */
+/* Returns the number of bytes that a message may have by the client's configuration; the brokers'
+ * limit may be lower. */
 int64_t kafka_producer_most(const struct kafka_producer *p);
 
 /* Sends a message and waits for the brokers' answer. e has the sentence unless the result is

@@ -14,7 +14,7 @@
 int http_tls_load(const char *cert, const char *key, struct err *e);
 void http_tls_unload(void); /* after the last connection */
 
-/* The function for MHD_OPTION_HTTPS_CERT_CALLBACK; NULL: nothing is loaded. */
+/* Returns the function for MHD_OPTION_HTTPS_CERT_CALLBACK; NULL: nothing is loaded. */
 void *http_tls_callback(void);
 
 #endif

@@ -22,9 +22,9 @@ struct metrics_request {
 /* Reads the bytes that have come so far. */
 struct metrics_request metrics_request_read(const char *bytes, size_t len);
 
-/* The reason phrase of a status: "Not Found". */
+/* Returns the reason phrase of a status: "Not Found". */
 const char *metrics_status_text(int status);
-/* A sentence for the sender that says what is wrong; "" for 200. */
+/* Returns a sentence for the sender that says what is wrong; "" for 200. */
 const char *metrics_status_advice(int status);
 
 #endif

@@ -59,7 +59,7 @@ struct trace_request {
 /* CMD_CONTINUE, or the exit code, after help or a usage error was printed. */
 int trace_options_parse(struct trace_request *r, int argc, char **argv);
 
-/* The value that --option gives an option of the library, or NULL. */
+/* Returns the value that --option gives an option of the library, or NULL. */
 const char *trace_options_setting(const struct trace_request *r, const char *name);
 
 /* Writes a directory in the form for the option log_path. */

@@ -26,7 +26,7 @@ static int put(struct trace_request *r, int engine)
     return CMD_CONTINUE;
 }
 
-/* The engines that can be passes, for a sentence. */
+/* Returns the engines that can be passes, for a sentence. */
 static const char *list_engines(char *out, size_t size)
 {
     const struct engine_row *last = NULL;

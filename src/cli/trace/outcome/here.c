@@ -34,7 +34,7 @@ static bool has_host(const struct vendor *v)
     return v->injection_find && v->injection_find(path, sizeof path);
 }
 
-/* The vendor that the backend is named after; NULL: none. */
+/* Returns the vendor that the backend is named after; NULL: none. */
 static const struct vendor *vendor_named(const char *backend)
 {
     for (const struct vendor *const *v = vendors; backend && *v; v++)

@@ -11,7 +11,7 @@
 /* Folder before the device files; "" except in tests. */
 extern const char *here_root;
 
-/* The backend that a request or the environment names; NULL: none. */
+/* Returns the backend that a request or the environment names; NULL: none. */
 const char *here_backend(const struct trace_request *r);
 
 /* Why no program can be captured on a GPU of this machine, with what to do; NULL: programs can. If
@@ -19,7 +19,8 @@ const char *here_backend(const struct trace_request *r);
  * drivers: call it in a helper process. */
 const char *here_lacks(const char *backend);
 
-/* The interface by which programs use the GPUs: "CUDA", "HIP", "CUDA or HIP". Only checks files. */
+/* Returns the interface by which programs use the GPUs: "CUDA", "HIP", "CUDA or HIP". Only checks
+ * files. */
 const char *here_runtime(const char *backend, char *out, size_t size);
 
 #endif

@@ -24,7 +24,7 @@ static const struct exits *exits_of(const struct finish *f)
     return f->evidence ? &f->evidence->marks.exits : &none;
 }
 
-/* The folder of empty files of a session; NULL: none. */
+/* Returns the folder of empty files of a session; NULL: none. */
 static const char *blank_of(const struct sessions *s, const char *session)
 {
     for (size_t i = 0; *session && i < s->blank; i++)

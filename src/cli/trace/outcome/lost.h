@@ -11,10 +11,10 @@
 
 #include <stdio.h>
 
-/* Number of such processes, without the program itself. */
+/* Returns the number of such processes, without the program itself. */
 size_t lost_others(const struct finish *f, const struct sessions *s);
 
-/* Number of folders with empty files that this run's processes left. */
+/* Returns the number of folders with empty files that this run's processes left. */
 size_t lost_folders(const struct finish *f, const struct sessions *s);
 
 /* Prints a sentence for each way in which such processes ended, and one for folders whose process

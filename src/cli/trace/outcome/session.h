@@ -43,7 +43,7 @@ bool session_ended(const char *dir);
 /* True if its process runs and has files of it open. */
 bool session_is_written(const struct session *s);
 
-/* The part number in the header of a log file; 0: none. */
+/* Returns the part number in the header of a log file; 0: none. */
 int64_t session_part(const char *path);
 
 #endif

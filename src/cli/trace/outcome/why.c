@@ -54,7 +54,7 @@ bool why_resolve(const char *command, char *out, size_t size)
     }
 }
 
-/* The kind of an ELF file for this machine, as its requested loader shows. */
+/* Returns the kind of an ELF file for this machine, as its requested loader shows. */
 static enum why_binary look_at_elf(int fd, const Elf64_Ehdr *h)
 {
     for (int i = 0; i < h->e_phnum; i++) {
@@ -100,7 +100,7 @@ enum why_binary why_look_at(const char *path)
     return look_at(path, SHEBANG_DEPTH);
 }
 
-/* The interface by which the program would use the GPU: CUDA, HIP. */
+/* Returns the interface by which the program would use the GPU: CUDA, HIP. */
 static const char *runtime_of(const struct why *w)
 {
     static char text[64];
@@ -258,7 +258,7 @@ static bool cause_binary(const struct why *w, struct buf *out)
     return true;
 }
 
-/* The free space that the library asks for before it starts. */
+/* Returns the free space that the library asks for before it starts. */
 static int64_t least_free_bytes(const struct why *w)
 {
     int64_t bytes = 0;
@@ -356,14 +356,14 @@ static bool not_asked(const struct why *w)
     return s->driver_opened && !s->library_opened && s->library >= 0;
 }
 
-/* The vendor whose driver was watched. */
+/* Returns the vendor whose driver was watched. */
 static const struct vendor *vendor_seen(const struct why *w)
 {
     const struct vendor *v = seen_of(w)->vendor;
     return v ? v : vendors[0];
 }
 
-/* The variables that capture needs in the program. */
+/* Returns the variables that capture needs in the program. */
 static const char *variables_of(const struct why *w)
 {
     static char text[128];

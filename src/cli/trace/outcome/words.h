@@ -15,7 +15,8 @@ enum word_wrapper {
     WORD_REMOTE, /* elsewhere: in a container, on another host */
 };
 
-/* The first wrapper that the command starts; its name, as typed, goes to name (size bytes). */
+/* Returns the first wrapper that the command starts; its name, as typed, goes to name (size
+ * bytes). */
 enum word_wrapper words_wrapper(char *const *command, char *name, size_t size);
 
 #endif

@@ -100,7 +100,7 @@ static struct exits_process *add(struct exits *x, const char *session, long pid)
     return p;
 }
 
-/* A process in which no session has begun so far. */
+/* Returns a process in which no session has begun so far. */
 static struct exits_process *find_loaded(const struct exits *x, long pid)
 {
     for (size_t i = x->count; i-- > 0;)

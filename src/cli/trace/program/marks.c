@@ -58,7 +58,7 @@ static void keep(char to[MARK_TEXT], const char *text)
             *c = ' ';
 }
 
-/* The id of the session in a directory. */
+/* Returns the id of the session in a directory. */
 static const char *base_of(const char *dir)
 {
     const char *slash = strrchr(dir, '/');
