@@ -12,7 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* The process id that the holder wrote down; 0: not yet. */
+/* Returns the process id that the holder wrote down; 0: not yet. */
 static long holder(int fd)
 {
     char text[32];

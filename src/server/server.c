@@ -92,7 +92,7 @@ static int read_pem(const char *path, char **out, struct err *e)
     return file_read_all(path, PEM_MAX, out, &len, e);
 }
 
-/* A number that changes when the certificate or the key is written or replaced. */
+/* Returns a number that changes when the certificate or the key is written or replaced. */
 static uint64_t tls_stamp(const struct options *o)
 {
     const char *const paths[] = {o->tls_cert, o->tls_key};

@@ -142,7 +142,7 @@ static void queue_first(struct analysis *a, struct candidate *s)
     a->queued++;
 }
 
-/* The first of those that ended and is due; NULL: none is queued. [lock held] */
+/* Returns the first of those that ended and is due; NULL: none is queued. [lock held] */
 static struct candidate *pop_ended(struct analysis *a, int64_t now)
 {
     struct candidate *s;
@@ -213,8 +213,9 @@ static struct candidate *next_of_bucket(struct candidate **at, int64_t now, bool
     return best;
 }
 
-/* The session that is analysed next, of those that are due; NULL: none before *until. Forgets
- * sessions that have ended and have their report, or that were silent for long. [lock held] */
+/* Returns the session that is analysed next, of those that are due; NULL: none before *until.
+ * Forgets sessions that have ended and have their report, or that were silent for long. [lock
+ * held] */
 static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t *until)
 {
     struct candidate *best = now - a->scanned < SCAN_NS ? pop_ended(a, now) : NULL;
@@ -227,8 +228,8 @@ static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t
     return best;
 }
 
-/* The running session that is analysed next while all others rest; NULL: none before *until, which
- * comes no later than before. [lock held] */
+/* Returns the running session that is analysed next while all others rest; NULL: none before
+ * *until, which comes no later than before. [lock held] */
 static struct candidate *next_running(struct analysis *a, int64_t now, int64_t *until)
 {
     struct candidate *best = NULL;

@@ -66,7 +66,7 @@ struct analysis_stats {
 
 void analysis_stats(struct analysis *a, struct analysis_stats *out);
 
-/* The version of the rules, which changes when a rule or a limit changes. [any] */
+/* Returns the version of the rules, which changes when a rule or a limit changes. [any] */
 const char *analysis_rules(void);
 
 #endif

@@ -91,7 +91,7 @@ static int by_time(const void *a, const void *b)
     return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : by_place(a, b);
 }
 
-/* The rows of the table that have a file and a line, one for each place, longest first. */
+/* Returns the rows of the table that have a file and a line, one for each place, longest first. */
 static size_t places_of(const struct model *m, const struct idle_table *t, struct waited *out)
 {
     size_t n = 0, kept = 0;

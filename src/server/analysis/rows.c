@@ -17,7 +17,7 @@
 
 enum { DAYS_MAX = 400, HISTORY_MAX = 1 << 16, HISTORY_SCOPES = 1024 };
 
-/* A name in the form of the tables: UTF-8 without control characters, cut. "" for none. */
+/* Returns a name in the form of the tables: UTF-8 without control characters, cut. "" for none. */
 static const char *table_text(struct region *memory, const char *text)
 {
     size_t len = strlen(text), size = (len < META_TEXT_MAX ? len : META_TEXT_MAX - 1) + 1;
@@ -32,7 +32,7 @@ static const char *name_text(const struct report *r, struct region *memory, int6
     return table_text(memory, name > 0 ? model_text(&r->model, (uint32_t)name) : "");
 }
 
-/* A function's name for people: host frames are logged mangled, as kernels are. */
+/* Returns a function's name for people: host frames are logged mangled, as kernels are. */
 static const char *function_text(const struct report *r, struct region *memory, int64_t name)
 {
     struct buf text;
@@ -145,8 +145,8 @@ static void history_real(struct history *h, int column, double v)
     ((double *)(uintptr_t)h->columns[column].reals)[h->rows] = v;
 }
 
-/* The deviation of the sample; where there are too many values to keep, of the bins, which is as
- * near as their width. */
+/* Returns the deviation of the sample; where there are too many values to keep, of the bins, which
+ * is as near as their width. */
 static double deviation_of(const struct histogram *t)
 {
     double mean = (double)t->total / (double)t->count, sum = 0;
@@ -218,7 +218,7 @@ static void history_row(const struct report *r, struct history *h, const char *s
                     cells_share((double)time->total, (double)r->model.kernels.time.total)});
 }
 
-/* The device of a session that used one; 0: none, or several. */
+/* Returns the device of a session that used one; 0: none, or several. */
 static uint32_t only_device(const struct model *m)
 {
     uint32_t only = 0;

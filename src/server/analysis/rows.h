@@ -22,10 +22,10 @@ int analysis_history(const struct report *r, const char *session, struct region 
 int analysis_usage(const struct report *r, struct region *memory, struct meta_usage **out,
                    size_t *count);
 
-/* The part of the session's time in which a GPU worked; NAN: unknown. */
+/* Returns the part of the session's time in which a GPU worked; NAN: unknown. */
 double analysis_busy(const struct report *r);
 
-/* The number of the session's kernels; META_NONE: unknown. */
+/* Returns the number of the session's kernels; META_NONE: unknown. */
 int64_t analysis_kernels(const struct report *r);
 
 #endif

@@ -239,7 +239,7 @@ static void sink(const int64_t *limits, struct quota_use *u, int64_t now)
     }
 }
 
-/* The limit that is used up and refuses the body; QUOTA_WHATS: none. */
+/* Returns the limit that is used up and refuses the body; QUOTA_WHATS: none. */
 static enum quota_what lacks(const int64_t *limits, const struct quota_use *u,
                              const struct quota_body *b)
 {

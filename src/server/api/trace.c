@@ -219,7 +219,7 @@ static int shorten(struct trace *t)
     return rc;
 }
 
-/* The row of a kernel's name; NULL: it is not known. */
+/* Returns the row of a kernel's name; NULL: it is not known. */
 static const int64_t *kernel_name(const struct trace *t, const struct wire_batch *b, size_t i)
 {
     int64_t config = cell(b, COL_kernel_config, i);

@@ -42,7 +42,8 @@ static uint64_t key_of(const struct auth_limit *l, enum limit_kind kind, const c
     return key ? key : 1;
 }
 
-/* The address's or account's bucket; else, of those it may have, the one that owes least. */
+/* Returns the address's or account's bucket; else, of those it may have, the one that owes
+ * least. */
 static struct limit_bucket *bucket_find(struct auth_limit *l, uint64_t key)
 {
     struct limit_bucket *set = &l->buckets[key % (LIMIT_BUCKETS / LIMIT_PLACES) * LIMIT_PLACES];

@@ -11,7 +11,7 @@
  * copy are left out; an existing target file is an error. Adds the bytes to *bytes. */
 int file_tree_copy(const char *from, const char *to, int64_t *bytes, struct err *e);
 
-/* The bytes of all files below the folder; 0 if it cannot be read. */
+/* Returns the number of bytes of all files below the folder; 0 if it cannot be read. */
 int64_t file_tree_bytes(const char *folder);
 
 #endif

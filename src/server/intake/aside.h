@@ -25,7 +25,7 @@ struct aside_session {
 int aside_list(const char *folder, int (*take)(void *arg, const struct aside_session *s), void *arg,
                struct err *e);
 
-/* The number of sessions with frames in the folder. */
+/* Returns the number of sessions with frames in the folder. */
 uint64_t aside_count(const char *folder);
 
 struct aside_loaded {

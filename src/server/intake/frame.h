@@ -35,7 +35,8 @@ int frame_pack(struct frame_packer *p, const struct journal_frame *f, const void
 /* Sets the number and computes the checksum. */
 void frame_number(char *bytes, size_t size, uint64_t number);
 
-/* The bytes of the whole frame with this head (FRAME_HEAD bytes); 0: these bytes are not a head. */
+/* Returns the number of bytes of the whole frame with this head (FRAME_HEAD bytes); 0: these bytes
+ * are not a head. */
 uint32_t frame_size(const char *head);
 
 /* True if `size` bytes are a complete frame with the right checksum; fills in *f. */

@@ -202,7 +202,7 @@ static int check_request(struct ingest *in, const struct ingest_request *r, stru
     return refused ? refused : check_backlog(in, r, a);
 }
 
-/* The identity of a window that is known before its content; 0: none. */
+/* Returns the identity of a window that is known before its content; 0: none. */
 static uint64_t request_identity(const struct ingest_request *r)
 {
     char text[512];

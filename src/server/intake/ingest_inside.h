@@ -73,7 +73,7 @@ int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e);
  * words may be those of a database. */
 int ingest_refuse_stored(struct ingest_body *b, int rc, const struct err *e);
 
-/* The body's channel in its session, whose lock is held. */
+/* Returns the body's channel in its session, whose lock is held. */
 struct session_channel *ingest_channel(struct ingest_body *b);
 
 /* Finds the body's session and where it begins from the first valid line. Non-zero: refused. */

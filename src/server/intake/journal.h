@@ -83,7 +83,7 @@ struct journal;
 int journal_open(struct journal **out, const struct journal_config *c, struct err *e);
 void journal_close(struct journal *j); /* syncs what was written */
 
-/* A random number that identifies the journal and is stored with it. */
+/* Returns a random number that identifies the journal and is stored with it. */
 uint64_t journal_id(const struct journal *j);
 
 /* Appends a frame with its payload (f->plain bytes); f->number is set. Does not wait. GPUFL_E_FULL:
@@ -94,14 +94,14 @@ int journal_append(struct journal *j, struct journal_frame *f, const void *paylo
 /* Waits until the frame with that number and all before it are durable. number 0: all frames. */
 int journal_wait(struct journal *j, uint64_t number, struct err *e);
 
-/* The number of the last appended frame; 0: there has been none. */
+/* Returns the number of the last appended frame; 0: there has been none. */
 uint64_t journal_last(struct journal *j);
 
 void journal_release(struct journal *j, struct journal_place p);
 
 void journal_stats(struct journal *j, struct journal_stats *out);
 
-/* The free bytes of the journal's disk (-1: unknown); *needs gets the bytes that appending
+/* Returns the free bytes of the journal's disk (-1: unknown); *needs gets the bytes that appending
  * requires. */
 int64_t journal_free_bytes(struct journal *j, int64_t *needs);
 

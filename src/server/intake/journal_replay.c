@@ -21,7 +21,7 @@
 
 enum { SEGMENTS_MAX = 1 << 20, SEARCH = 1 << 20, FRAME_MOST = 2 * JOURNAL_PAYLOAD_MAX };
 
-/* Bytes read, fewer at the end of the file; negative errno. */
+/* Returns the number of bytes read, fewer at the end of the file; negative errno. */
 static ssize_t read_at(int fd, char *data, size_t n, int64_t at)
 {
     size_t got = 0;
@@ -49,7 +49,7 @@ struct replay {
     struct buf bytes;
 };
 
-/* Bytes read, fewer at the end of the file; -1: r->error. */
+/* Returns the number of bytes read, fewer at the end of the file; -1: r->error. */
 static ssize_t replay_read(struct replay *r, char *data, size_t n, int64_t at)
 {
     ssize_t got = read_at(r->fd, data, n, at);

@@ -153,8 +153,8 @@ static void line_pop(struct loader_queue *q, struct queue_session *l, struct ite
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
-/* The session that is next in a workspace that has some: small ones first, but before them those
- * that have waited for long. */
+/* Returns the session that is next in a workspace that has some: small ones first, but before them
+ * those that have waited for long. */
 static struct queue_session *pick(const struct queue_workspace *w, int64_t now)
 {
     struct queue_session *small = w->first, *old = small;

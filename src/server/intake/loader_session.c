@@ -73,7 +73,8 @@ static void discard(struct row_writer *g)
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-/* The open session that was used longest ago, those that have ended first; NULL: none but g. */
+/* Returns the open session that was used longest ago, those that have ended first; NULL: none but
+ * g. */
 static struct row_writer *longest_ago(struct loader_thread *t, const struct row_writer *g)
 {
     struct row_writer *found = NULL;

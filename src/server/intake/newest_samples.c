@@ -112,7 +112,7 @@ static void take_host(struct newest_samples *l, const struct wire_batch *b)
     }
 }
 
-/* The place of a process or a part; NULL: no room. */
+/* Returns the place of a process or a part; NULL: no room. */
 static struct newest_member *member_of(struct newest_samples *l, bool is_part, int64_t device,
                                        int64_t key)
 {

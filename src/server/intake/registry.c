@@ -184,7 +184,8 @@ static bool set_gpu(struct registry *r, struct registry_gpu *g, const struct wir
     return grown_at;
 }
 
-/* The GPU of a row, which may have no UUID, or have it in a later row; NULL: there are too many. */
+/* Returns the GPU of a row, which may have no UUID, or have it in a later row; NULL: there are too
+ * many. */
 static struct registry_gpu *gpu_of(struct registry *r, int64_t id, const char *uuid)
 {
     for (size_t k = 0; id > 0 && k < r->gpu_count; k++)

@@ -77,8 +77,8 @@ int registry_batch(struct registry *r, const struct wire_batch *b); /* 0 or GPUF
 /* Converts a time of the session's rows to ns since the Unix epoch; 0: unknown. */
 int64_t registry_epoch(const struct registry *r, int64_t time);
 
-/* The time at which the session began, or that of its earliest row, in ns since the Unix epoch; 0:
- * unknown. */
+/* Returns the time at which the session began, or that of its earliest row, in ns since the Unix
+ * epoch; 0: unknown. */
 int64_t registry_started(const struct registry *r);
 
 /* Writes the session's entry if something is new. GPUFL_E_STATE: the session was deleted, or

@@ -19,10 +19,10 @@ static int feed_again(void *arg, const struct journal_frame *f, char *payload)
     return f->kind == JOURNAL_SEAL ? 0 : row_writer_feed(l, payload, f->plain, &nobody);
 }
 
-/* The last kept frame that the store has: later ones come again from the journal, and a decoder
- * that heard them already would leave out what a line says only once. A store that knows another
- * journal only (this one is new: a backup, a lost folder) has all of the file; one that knows no
- * journal has nothing. */
+/* Returns the last kept frame that the store has: later ones come again from the journal, and a
+ * decoder that heard them already would leave out what a line says only once. A store that knows
+ * another journal only (this one is new: a backup, a lost folder) has all of the file; one that
+ * knows no journal has nothing. */
 static uint64_t kept_upto(struct row_writer *l, bool known)
 {
     if (known)

@@ -187,7 +187,7 @@ struct session_channel *sessions_channel(struct intake_session *s, const char *n
     return c;
 }
 
-/* The place of an identity, or where it would be inserted. */
+/* Returns the place of an identity, or where it would be inserted. */
 static size_t window_place(const struct intake_session *s, uint64_t identity)
 {
     return ORDER_PLACE(s->window_count, i, s->windows[i] < identity);

@@ -107,7 +107,8 @@ int sessions_replace(struct sessions *t, struct intake_session *s, struct err *e
  * s->lock. */
 int sessions_look_again(struct sessions *t, struct intake_session *s, struct err *e);
 
-/* The position of a channel; NULL: the session has no room for another. Caller holds s->lock. */
+/* Returns the position of a channel; NULL: the session has no room for another. Caller holds
+ * s->lock. */
 struct session_channel *sessions_channel(struct intake_session *s, const char *name);
 
 /* The identities of accepted windows. Caller holds s->lock. 0 or GPUFL_E_NOMEM. */

@@ -226,7 +226,7 @@ static int put(struct spool *s, const char *name, const struct spool_item *item,
     return rc;
 }
 
-/* The number of a window by its identity. */
+/* Returns the number of a window by its identity. */
 static unsigned long window_number(const struct inbound *in)
 {
     return in->window_sequence >= 0

@@ -113,7 +113,7 @@ static void shrink(struct taker *t)
     t->plain_cap = 0;
 }
 
-/* Bytes of the line that begins at `at`, with its LF. */
+/* Returns the number of bytes of the line that begins at `at`, with its LF. */
 static size_t line_length(const struct taking *m, size_t at)
 {
     const char *lf = memchr(m->t->plain + at, '\n', m->len - at);

@@ -244,7 +244,7 @@ static bool take_pair(struct http_request *r, const struct route *route,
     return false;
 }
 
-/* The parameter's text in the path or the header; NULL: absent. */
+/* Returns the parameter's text in the path or the header; NULL: absent. */
 static const char *standing(const struct http_request *r, const struct route *route,
                             const struct param *p)
 {
@@ -277,7 +277,7 @@ bool params_read(struct http_request *r, const struct route *route, struct value
 
 /* ---- the body -------------------------------------------------------------------------------- */
 
-/* A member's JSON as the text that the parsers above read; NULL: of another type. */
+/* Returns a member's JSON as the text that the parsers above read; NULL: of another type. */
 static const char *member_text(struct http_request *r, const struct param *p, const json_t *j)
 {
     char text[40];

@@ -76,8 +76,8 @@ static bool is_fresh(const json_t *state, int64_t now)
     return text && now - strtoll(text, NULL, 10) <= ALERTS_STALE_NS;
 }
 
-/* The value that meets the condition first, of all that the group has of the metric: the highest,
- * or with `above` false the lowest. *whose: the process or part. */
+/* Returns the value that meets the condition first, of all that the group has of the metric: the
+ * highest, or with `above` false the lowest. *whose: the process or part. */
 static double extreme(const json_t *group, const char *metric, bool above, int64_t *whose)
 {
     enum { LEAST, MOST = 2 };

@@ -61,7 +61,7 @@ void webhooks_sign(char out[WEBHOOKS_SIGNATURE], const char *secret, const char 
     sodium_bin2hex(out + sizeof lead - 1, WEBHOOKS_SIGNATURE - sizeof lead + 1, mac, sizeof mac);
 }
 
-/* The length of a URL up to its path. */
+/* Returns the length of a URL up to its path. */
 static size_t base_of(const char *url)
 {
     const char *host = strstr(url, "://");
@@ -176,7 +176,7 @@ const struct webhooks_config *webhooks_config_of(const struct webhooks *h)
     return &h->config;
 }
 
-/* The port that a URL names, or that of its scheme. */
+/* Returns the port that a URL names, or that of its scheme. */
 static uint16_t port_of(const char *url, const char *after_host)
 {
     long port = *after_host == ':' ? strtol(after_host + 1, NULL, 10) : 0;
@@ -288,8 +288,8 @@ static int64_t wait_of(const struct webhooks *h, const struct meta_due *d, const
     return backoff_next(&b, o->retry_after);
 }
 
-/* The reason that members see. Whether a port is closed, silent or speaks another protocol would
- * be a map of the networks that the server is in: only the log has these words. */
+/* Returns the reason that members see. Whether a port is closed, silent or speaks another protocol
+ * would be a map of the networks that the server is in: only the log has these words. */
 static const char *why_of(const struct outcome *o)
 {
     bool unreached = o->why.code == GPUFL_E_UNAVAILABLE || o->why.code == GPUFL_E_TIMEOUT ||
