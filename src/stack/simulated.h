@@ -15,8 +15,8 @@ struct simulated_frame {
     int line;
 };
 
-/* The id of the stack of these frames, outermost first; it is above all ids of captured stacks.
- * 0: no room. [any] */
+/* Returns the id of the stack of these frames, outermost first; it is above all ids of captured
+ * stacks. 0: no room. [any] */
 uint32_t simulated_stack(const struct simulated_frame *frames, unsigned depth);
 
 const struct stack *simulated_get(uint32_t id); /* NULL: no such id [any] */

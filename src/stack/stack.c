@@ -229,7 +229,7 @@ static struct {
     int64_t noted; /* ns: time of the last step */
 } slots;
 
-/* The real clock, never a simulated one. */
+/* Returns the real clock, never a simulated one. */
 static int64_t steady_now(void)
 {
     struct timespec t;

@@ -32,18 +32,18 @@ struct stacks_stats {
  * Python's frames, if the interpreter is of a known version. [owner] */
 int stacks_open(bool python, struct err *e);
 
-/* The id of the calling thread's stack; 0: lost. The innermost frame is the caller of `from`
- * (pass __builtin_return_address(0), or NULL for all frames). [hot] */
+/* Returns the id of the calling thread's stack; 0: lost. The innermost frame is the caller of
+ * `from` (pass __builtin_return_address(0), or NULL for all frames). [hot] */
 uint32_t stacks_capture(const void *from);
 
-/* The stack of an id, captured or simulated (simulated.h); NULL: no such id. The id must have come
- * from the capturing thread in a way that orders memory, such as a ring. [collector] */
+/* Returns the stack of an id, captured or simulated (simulated.h); NULL: no such id. The id must
+ * have come from the capturing thread in a way that orders memory, such as a ring. [collector] */
 const struct stack *stacks_get(uint32_t id);
 
 /* Looks for Python if none was found yet. [collector, every flush] */
 void stacks_refresh(void);
 
-/* A sentence that says how Python is read, "CPython 3.12", or why it is not. [any] */
+/* Returns a sentence that says how Python is read, "CPython 3.12", or why it is not. [any] */
 const char *stacks_python(void);
 
 void stacks_stats(struct stacks_stats *out); /* [any] */

@@ -4,8 +4,8 @@
 
 #include "stack/join.h"
 
-/* The id of the stack with these items. A new stack is added; its places are made from the walk. 0:
- * no room. [hot, allocates at first sight] */
+/* Returns the id of the stack with these items. A new stack is added; its places are made from the
+ * walk. 0: no room. [hot, allocates at first sight] */
 uint32_t stack_table_id(const struct join_item *items, const uint16_t *sources, size_t n,
                         const struct join_walk *walk);
 

@@ -240,8 +240,8 @@ int ask_kernel_configs(struct ask *a)
     return answer_groups(a, false, fill_config);
 }
 
-/* The histogram bin of a value: an octave has eight bins of equal width; below 8 each value has a
- * bin. Each bin of base/bins.h is inside one of these. */
+/* Returns the histogram bin of a value: an octave has eight bins of equal width; below 8 each value
+ * has a bin. Each bin of base/bins.h is inside one of these. */
 static int64_t eighth_of(int64_t v)
 {
     if (v < 8)

@@ -58,7 +58,7 @@ int kernel_sums_add(struct kernel_sums *k, const int64_t *start, const int64_t *
 int kernel_sums_merge(struct kernel_sums *k, const struct kernel_cell *row, double spread);
 int kernel_sums_merge_bin(struct kernel_sums *k, const struct kernel_bin *row);
 
-/* Sum of squared differences from the mean. */
+/* Returns the sum of squared differences from the mean. */
 double kernel_cell_spread(const struct kernel_cell *c);
 
 /* Adds b's sums to a; the keys do not change. */

@@ -49,7 +49,8 @@ bool kernels_are_wanted(const struct kernels_found *f, int64_t config);
  * already. */
 int kernels_find_bins(struct kernels_found *f, const int64_t *configs, size_t n);
 
-/* The least value that this share of the calls does not exceed, with the precision of the bins. */
+/* Returns the least value that this share of the calls does not exceed, with the precision of the
+ * bins. */
 double kernels_quantile(const struct bins *b, const struct kernel_cell *c, double share);
 
 #endif

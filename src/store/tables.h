@@ -29,7 +29,7 @@ struct table {
     unsigned column_count;
 };
 
-/* The description of a table. number: of enum store_table or enum record_type. */
+/* Returns the description of a table. number: of enum store_table or enum record_type. */
 const struct table *store_table(unsigned number);
 
 /* The number of a table of that name, or -1. */

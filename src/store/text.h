@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-/* The text with U+FFFD for bytes that are not UTF-8: the text itself, or a copy in room. room notes
- * an error. */
+/* Returns the text with U+FFFD for bytes that are not UTF-8: the text itself, or a copy in room.
+ * room notes an error. */
 struct store_text text_clean(struct buf *room, const char *text, size_t len);
 
 #endif

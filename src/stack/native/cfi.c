@@ -101,7 +101,7 @@ static const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes)
     return at;
 }
 
-/* Bytes of the module's table segment, every page probed. */
+/* Returns the bytes of the module's table segment, every page probed. */
 static struct cfi_bytes cfi_map(const struct module *m, uintptr_t at, uint64_t bytes)
 {
     struct cfi_bytes none = {.bad = true};
@@ -157,7 +157,7 @@ static uint64_t cfi_pointer(struct cfi_bytes *b, uint8_t encoding, uintptr_t dat
 
 /* ---- entries ---- */
 
-/* The bytes of a CIE or FDE at this address, after its length. */
+/* Returns the bytes of a CIE or FDE at this address, after its length. */
 static struct cfi_bytes entry_bytes(const struct module *m, uintptr_t at, bool *wide)
 {
     struct cfi_bytes head = cfi_map(m, at, 4);
@@ -246,7 +246,7 @@ static bool entry_read(const struct module *m, uintptr_t fde, struct entry *e)
     return !b.bad;
 }
 
-/* The FDE that the header's table gives for pc; 0: none. */
+/* Returns the FDE that the header's table gives for pc; 0: none. */
 static uintptr_t entry_search(const struct module *m, uintptr_t pc)
 {
     uint8_t head[4];

@@ -24,7 +24,7 @@ struct cfi_index {
  * or too many, or there is no memory. The module's eh_end must be set. [hot, first sight] */
 struct cfi_index *cfi_index_make(const struct module *m, uintptr_t at, size_t size);
 
-/* The address of the entry that may cover pc; 0: none. [hot] */
+/* Returns the address of the entry that may cover pc; 0: none. [hot] */
 uintptr_t cfi_index_find(const struct module *m, uintptr_t pc);
 
 #endif

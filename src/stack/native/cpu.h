@@ -36,7 +36,7 @@ struct cpu_regs {
     uintptr_t reg[CPU_REGS]; /* by DWARF number; a register that a callee may change is undefined */
 };
 
-/* A return address without the bits that mark it as signed. */
+/* Returns a return address without the bits that mark it as signed. */
 static inline uintptr_t cpu_address(uintptr_t ra)
 {
 #if defined(__aarch64__)

@@ -103,7 +103,7 @@ static struct {
     uint32_t names_count;
 } work;
 
-/* The one copy of a name, which is never freed. */
+/* Returns the one copy of a name, which is never freed. */
 static const char *snapshot_name(const char *name)
 {
     for (uint32_t i = 0; i < work.names_count; i++)
@@ -310,7 +310,8 @@ static void module_drop(uint32_t slot)
     mem_free(m);
 }
 
-/* The slot of the mapping's module; 0: it is not in the index, and *free is an entry for it. */
+/* Returns the slot of the mapping's module; 0: it is not in the index, and *free is an entry for
+ * it. */
 static uint32_t index_find(const struct mapping *map, _Atomic uint16_t **free)
 {
     *free = NULL;

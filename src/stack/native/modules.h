@@ -42,8 +42,8 @@ struct module {
     uint64_t name_hash;      /* without a build id, hash of the loader's name; 0: not needed */
 };
 
-/* The slot of the module at this address; a new module gets a slot. 0: the address is in no file,
- * or there is no room. [hot, registers at first sight] */
+/* Returns the slot of the module at this address; a new module gets a slot. 0: the address is in no
+ * file, or there is no room. [hot, registers at first sight] */
 uint32_t modules_find(uintptr_t pc);
 
 /* True if the module is still mapped at that address. [hot] */
@@ -77,7 +77,7 @@ void modules_refresh(void);
 /* For a forked child: a snapshot that another thread was writing is written again. */
 void modules_forget(void);
 
-/* The part that a file plays in a stack, by its name. */
+/* Returns the part that a file plays in a stack, by its name. */
 enum module_role modules_role(const char *path);
 
 #endif

@@ -25,7 +25,7 @@ bool module_file_mapping(uintptr_t begin, struct module_mapping *out);
  * the loader's name is no absolute path, or no build id is in memory. */
 bool module_file_needs_file(uintptr_t begin, const char *name);
 
-/* A hash of the loader's name, never 0. [hot] */
+/* Returns a hash of the loader's name, never 0. [hot] */
 uint64_t module_file_name_hash(const char *name);
 
 #endif

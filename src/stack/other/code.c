@@ -190,7 +190,7 @@ static struct asked code_ask(struct other_reader *r, struct other_code *e)
     return a;
 }
 
-/* The place of a code object in the table; NULL: this batch uses all its places. */
+/* Returns the place of a code object in the table; NULL: this batch uses all its places. */
 static struct other_code *code_slot(struct other_reader *r, uintptr_t code)
 {
     size_t at = (code >> 4) * 0x9e3779b97f4a7c15u >> 40;

@@ -39,8 +39,8 @@ static bool is_listed(struct snapshot *s, const struct python_layout *l, uintptr
     return false;
 }
 
-/* Offset of a thread's kernel id in the C library's data, in bytes from pthread_self(); 0: not
- * known. */
+/* Returns the offset of a thread's kernel id in the C library's data, in bytes from pthread_self();
+ * 0: not known. */
 static unsigned find_id_place(void)
 {
     const char *self = (const char *)pthread_self();

@@ -157,7 +157,7 @@ const char *stack_other_how(const struct stack_other *o)
     return snapshot_name(&o->reader.snap);
 }
 
-/* The innermost frame from which on, outwards, a look can be right. */
+/* Returns the innermost frame from which on, outwards, a look can be right. */
 static size_t look_from(const struct other_look *k)
 {
     size_t from = k->from;

@@ -176,8 +176,8 @@ static int other_fetch(struct other_reader *r, const struct other_guess *g, uint
     return other_find(r, from, n);
 }
 
-/* The part of a frame that is read; NULL: unreadable. A frame outside the newest chunk is noted for
- * the next look. */
+/* Returns the part of a frame that is read; NULL: unreadable. A frame outside the newest chunk is
+ * noted for the next look. */
 static const char *other_frame(struct other_reader *r, struct other_guess *g, uintptr_t frame)
 {
     uintptr_t from = frame + r->l->frame_begin;

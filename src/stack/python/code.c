@@ -227,8 +227,8 @@ static __attribute__((noinline)) uint64_t code_content(const struct python_layou
     return h ? h : 1;
 }
 
-/* A sum that differs between two objects at one address, for versions without co_version. 0:
- * unreadable. */
+/* Returns a sum that differs between two objects at one address, for versions without co_version.
+ * 0: unreadable. */
 static inline code_sum code_life(const struct python_layout *l, struct python_sight *s,
                                  const struct python_view *v)
 {
@@ -274,8 +274,8 @@ uint64_t python_key(const struct python_layout *l, struct python_sight *s,
     return code_remember(l, v, print, line);
 }
 
-/* The arena, mapped when the first copy needs it: leak checkers would read a static array of that
- * size at every exit. NULL: no memory. */
+/* Returns the arena, mapped when the first copy needs it: leak checkers would read a static array
+ * of that size at every exit. NULL: no memory. */
 static char *code_arena(void)
 {
     char *there = atomic_load_explicit(&arena, memory_order_relaxed);
@@ -307,7 +307,7 @@ static void *code_take(size_t bytes)
     return from + used;
 }
 
-/* The kept copy of a key, or the slot where it belongs. */
+/* Returns the kept copy of a key, or the slot where it belongs. */
 static struct python_kept *code_find(uint64_t key, size_t *slot)
 {
     for (size_t i = key % KEPT_SLOTS;; i = (i + 1) % KEPT_SLOTS) {
@@ -319,8 +319,8 @@ static struct python_kept *code_find(uint64_t key, size_t *slot)
     }
 }
 
-/* A new copy in the arena, with name and file; the caller fills its table. NULL: the arena is full.
- */
+/* Returns a new copy in the arena, with name and file; the caller fills its table. NULL: the arena
+ * is full. */
 static struct python_kept *code_make(const struct python_content *c, size_t table_size)
 {
     struct python_kept *k =
@@ -353,7 +353,7 @@ static struct python_kept *code_copy(const struct python_layout *l, const struct
     return k;
 }
 
-/* A number for another copy; 0: there is the greatest number of copies already. */
+/* Returns a number for another copy; 0: there is the greatest number of copies already. */
 static uint32_t code_number(void)
 {
     uint32_t number = atomic_load_explicit(&kept_count, memory_order_relaxed);

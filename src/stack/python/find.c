@@ -181,7 +181,7 @@ static bool find_version(void *library, int *minor, int *micro, const char **why
     return false;
 }
 
-/* The offset of a member that a type publishes; -1: it has no member of that name. */
+/* Returns the offset of a member that a type publishes; -1: it has no member of that name. */
 static long find_member(const char *type, const char *name)
 {
     uintptr_t members;
@@ -344,7 +344,7 @@ static void find_pin(const void *runtime)
         dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* Bytes of an object that a file exports; 0: not known. */
+/* Returns the number of bytes of an object that a file exports; 0: not known. */
 static uintptr_t find_size(void *object)
 {
     Dl_info info;

@@ -149,7 +149,7 @@ struct python_content {
 bool python_content_read(const struct python_layout *l, const struct python_reader *r,
                          const struct python_view *v, struct python_content *c);
 
-/* The key of the content, which equals python_key of that code object. [any] */
+/* Returns the key of the content, which equals python_key of that code object. [any] */
 uint64_t python_content_key(const struct python_view *v, const struct python_content *c);
 
 /* Keeps the content, so that python_code finds a frame that has the key but no code. Does nothing
@@ -164,7 +164,7 @@ const struct python_layout *python_layout(void);
  * walks switch Python off. [hot, first sight] */
 void python_judge(const struct python_layout *l, bool good);
 
-/* The key of a code object's content; 0: unreadable. [hot] */
+/* Returns the key of a code object's content; 0: unreadable. [hot] */
 uint64_t python_key(const struct python_layout *l, struct python_sight *s,
                     const struct python_view *v);
 

@@ -168,7 +168,7 @@ static void walk_records(struct walk *w, uintptr_t thread, uintptr_t loop, uintp
     w->bad |= frame != 0;
 }
 
-/* The calling thread's PyThreadState; 0: it is not a thread of Python. */
+/* Returns the calling thread's PyThreadState; 0: it is not a thread of Python. */
 static uintptr_t walk_thread(const struct python_layout *l)
 {
     if (!atomic_load_explicit(&l->key[0], memory_order_relaxed))

@@ -36,11 +36,12 @@ bool python_find(void);
 /* Sentence for capabilities: "CPython 3.12.3" or why not. Static. [any] */
 const char *python_status(void);
 
-/* The calling thread's frames, innermost first; 0: none, or it is not a Python thread. [hot] */
+/* Returns the calling thread's frames, innermost first; 0: none, or it is not a Python thread.
+ * [hot] */
 size_t python_walk(struct python_frame *frames, size_t most);
 
-/* The code object of a frame just walked on this thread, copied at first sight; NULL: no room or
- * unreadable. [hot, first sight] */
+/* Returns the code object of a frame just walked on this thread, copied at first sight; NULL: no
+ * room or unreadable. [hot, first sight] */
 const struct stack_code *python_code(const struct python_frame *f);
 
 /* The line of an instruction, from the line table kept with the code; 0: unknown. [hot, first

@@ -188,7 +188,8 @@ void known_settle(const struct store_session *ss);
 /* Adds a number to the commits that count. */
 int state_count(struct state *t, int64_t number);
 
-/* A number that no commit of the session has had, finished or not, in this process or another. */
+/* Returns a number that no commit of the session has had, finished or not, in this process or
+ * another. */
 int64_t state_number(const struct state *t);
 
 /* Puts "session = … AND commit BETWEEN …", which selects the rows of commits that count. */

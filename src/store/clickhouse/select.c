@@ -26,7 +26,7 @@ static bool begins(struct store_text t, const char *text)
     return t.len >= strlen(text) && memcmp(t.at, text, strlen(text)) == 0;
 }
 
-/* The type inside "Nullable(…)". */
+/* Returns the type inside "Nullable(…)". */
 static struct store_text bare_type(struct store_text t)
 {
     static const char *const around[] = {"Nullable(", "LowCardinality("};

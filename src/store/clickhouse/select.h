@@ -45,7 +45,7 @@ bool select_tables_put(void *arg, struct buf *out, struct store_text table);
 
 /* ---- select_user.c --------------------------------------------------------------------------- */
 
-/* The login of the workspace's user, who runs its statements. */
+/* Returns the login of the workspace's user, who runs its statements. */
 struct link_login select_login(const struct store *s, const char *workspace,
                                char name[2 * STORE_ID_MAX + 2]);
 

@@ -165,7 +165,7 @@ static void put_ends(struct buf *body, const struct writer *w, bool texts)
         }
 }
 
-/* The bytes of the text at an offset of a column, with its length (native.h). */
+/* Returns the number of bytes of the text at an offset of a column, with its length (native.h). */
 static size_t text_size(const struct buf *b, size_t at)
 {
     size_t length = 0, used = 0;

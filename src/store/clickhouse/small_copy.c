@@ -159,7 +159,7 @@ void small_copy_close(struct small_copy *c)
 
 /* ---- what a reader gets ---------------------------------------------------------------------- */
 
-/* The index of the first row that is not before this place and level. */
+/* Returns the index of the first row that is not before this place and level. */
 static size_t find(const struct small_copy *c, unsigned place, int64_t level)
 {
     return ORDER_PLACE(c->count, i,

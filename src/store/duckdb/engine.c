@@ -85,7 +85,7 @@ static int default_threads(void)
     return n < 1 ? 1 : n > THREADS_MOST ? THREADS_MOST : (int)n;
 }
 
-/* The highest memory limit with many sessions: a quarter of the machine's memory. */
+/* Returns the highest memory limit with many sessions: a quarter of the machine's memory. */
 static int64_t memory_most(void)
 {
     int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);

@@ -201,7 +201,7 @@ static int put_request(struct asking *a, struct err *e)
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-/* The environment of the child: only the variables that find its libraries, and those of
+/* Returns the environment of the child: only the variables that find its libraries, and those of
  * sanitizers. */
 static char **environment(char *room[8])
 {

@@ -53,7 +53,7 @@ void shown_remove(struct shown_list *l, struct shown *s)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* The image with that number; NULL: it is not shown. [lock held] */
+/* Returns the image with that number; NULL: it is not shown. [lock held] */
 static const struct image *find_image(const struct shown_list *l, int64_t number)
 {
     const struct shown *s = l->first;
@@ -71,7 +71,7 @@ void shown_table(struct buf *b, const struct shown *s, unsigned table)
 
 /* ---- binding --------------------------------------------------------------------------------- */
 
-/* A parameter, or -1, which is no number, for NULL, which get_int64 does not take. */
+/* Returns a parameter, or -1, which is no number, for NULL, which get_int64 does not take. */
 static int64_t take_parameter(const struct duck *d, struct duck_bind *info, unsigned number)
 {
     struct duck_value *v = d->bind_get_parameter(info, number);

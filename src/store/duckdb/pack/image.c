@@ -140,7 +140,7 @@ static bool has_texts(const struct image_ask *ask)
     return false;
 }
 
-/* The number of rows of a page. */
+/* Returns the number of rows of a page. */
 static size_t page_room(const struct image *m, unsigned table)
 {
     size_t rows = image_rows(m, table);

@@ -38,7 +38,7 @@ void image_init(struct image *m); /* allocates nothing */
 void image_fini(struct image *m);
 void image_clear(struct image *m); /* frees the memory */
 
-/* The bytes of the cells and texts. */
+/* Returns the number of bytes of the cells and texts. */
 static inline size_t image_bytes(const struct image *m)
 {
     return m->cells * sizeof(int64_t) + m->texts.len;

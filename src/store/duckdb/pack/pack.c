@@ -220,7 +220,7 @@ int packs_flaws(struct packs *p, int (*take)(void *arg, const char *flaw), void 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The place of a workspace with `writing` locked; NULL: it has no packs. */
+/* Returns the place of a workspace with `writing` locked; NULL: it has no packs. */
 static struct pack_place *hold_place(struct packs *p, const char *workspace)
 {
     pthread_mutex_lock(&p->lock);
