@@ -9,8 +9,8 @@
 
 struct vendor;
 
-/* The vendor whose files of code have the ending of this name; NULL: none. stem: bytes before the
- * ending; may be NULL. */
+/* Returns the vendor whose files of code have the ending of this name; NULL: none. stem: bytes
+ * before the ending; may be NULL. */
 const struct vendor *code_reader_vendor(const char *name, size_t *stem);
 
 /* Path of the vendor's disassembler. GPUFL_E_NOENT with a sentence. */

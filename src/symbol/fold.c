@@ -153,9 +153,8 @@ static bool matches_vendor(const struct vendor_rule *r, const char *text)
            (r->match == VENDOR_BEGINS || (text[len] >= 'A' && text[len] <= 'Z'));
 }
 
-/* The kind of a frame in a vendor's driver, runtime or libraries. FOLD_USER: it is in none of
- * these.
- */
+/* Returns the kind of a frame in a vendor's driver, runtime or libraries. FOLD_USER: it is in none
+ * of these. */
 static enum fold_kind of_vendor(const struct fold_frame *f, bool has_line)
 {
     static const enum look looks[] = {
@@ -216,7 +215,7 @@ enum second {
     SECONDS
 };
 
-/* The position of a frame in that order; SECONDS: never shown. */
+/* Returns the position of a frame in that order; SECONDS: never shown. */
 static enum second second_best(const struct fold_frame *f, enum fold_kind kind)
 {
     bool has_line = f->line > 0 && *or_empty(f->file);

@@ -59,7 +59,7 @@ enum fold_kind fold_classify(const struct fold_frame *f);
 /* "user", "library", … [tests] */
 const char *fold_name(enum fold_kind k);
 
-/* Index of the frame to show, frames innermost first; FOLD_NONE: <driver-internal>. */
+/* Returns the index of the frame to show, frames innermost first; FOLD_NONE: <driver-internal>. */
 size_t fold_user(const struct fold_frame *frames, size_t n);
 
 #endif

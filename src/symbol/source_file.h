@@ -29,8 +29,8 @@ struct source_file {
 int source_file_read(struct source_file *f, const char *path, struct err *e);
 void source_file_fini(struct source_file *f);
 
-/* Bytes of the piece that starts at `from`: whole characters, at most SOURCE_PIECE_MAX; 0 at the
- * end. */
+/* Returns the number of bytes of the piece that starts at `from`: whole characters, at most
+ * SOURCE_PIECE_MAX; 0 at the end. */
 size_t source_file_piece(const struct source_file *f, size_t from);
 
 /* FNV-1a, 64 bits. */

@@ -235,8 +235,8 @@ static const char *without_cwd(const char *path)
     return *path ? path : NULL;
 }
 
-/* A file's path as users know it. The compiler's own path is kept if the tidied path would name
- * another file or none: "a/../b" is not "b" if a is a link. Paths in the debug information of
+/* Returns a file's path as users know it. The compiler's own path is kept if the tidied path would
+ * name another file or none: "a/../b" is not "b" if a is a link. Paths in the debug information of
  * distributions are often relative to an unknown folder, and stay so. */
 static const char *tidy_path(struct symbolizer *s, const char *dir, const char *file)
 {

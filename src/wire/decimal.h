@@ -31,7 +31,7 @@ double decimal_double(struct decimal d);
  * 10^+-99. */
 bool decimal_of(double value, int digits, struct decimal *out);
 
-/* The pair in one cell, for a batch that is being read; never CELL_NULL. */
+/* Returns the pair in one cell, for a batch that is being read; never CELL_NULL. */
 static inline int64_t decimal_pack(struct decimal d)
 {
     return (int64_t)((uint64_t)d.mantissa << 8 | (uint8_t)(int8_t)d.exponent);

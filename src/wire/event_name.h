@@ -27,7 +27,7 @@ uint32_t event_name_of(enum record_type type, int64_t code);
 /* The text of an id; NULL: it is not one of these. */
 const char *event_name_text(int64_t id);
 
-/* The text of an id in the words of a GPU vendor ("amd", as in device.vendor). */
+/* Returns the text of an id in the words of a GPU vendor ("amd", as in device.vendor). */
 const char *event_name_said(int64_t id, const char *vendor);
 
 #endif

@@ -34,7 +34,7 @@ void fields_read(struct scan s, const struct field *table, unsigned count, void 
  * */
 bool fields_next(struct scan *array, bool *first, struct scan *element);
 
-/* A span as a text to scan; a span that was never set is an empty text. */
+/* Returns a span as a text to scan; a span that was never set is an empty text. */
 static inline struct scan scan_of(struct span s)
 {
     static const char none[1];

@@ -44,7 +44,7 @@ static int64_t *row_at(const struct rowset *s, uint32_t index)
     return s->rows + (size_t)index * s->width;
 }
 
-/* The slot with the key, or the free slot for it. */
+/* Returns the slot with the key, or the free slot for it. */
 static size_t slot_of(const struct rowset *s, const int64_t *key)
 {
     size_t mask = s->slot_count - 1, i = hash_of(s, key) & mask;
@@ -78,7 +78,7 @@ static bool grow_slots(struct rowset *s)
     return true;
 }
 
-/* An index for a new row, or UINT32_MAX. */
+/* Returns an index for a new row, or UINT32_MAX. */
 static uint32_t take_index(struct rowset *s)
 {
     if (s->free_index) {

@@ -3,7 +3,8 @@
 
 enum { SCAN_DEPTH = 64 }; /* deeper nesting is damage */
 
-/* A word whose lowest set bit is in the byte of the first quote or backslash; 0: there is none. */
+/* Returns a word whose lowest set bit is in the byte of the first quote or backslash; 0: there is
+ * none. */
 static uint64_t find_special(uint64_t w)
 {
     const uint64_t ones = 0x0101010101010101ull, highs = 0x8080808080808080ull;
@@ -11,7 +12,7 @@ static uint64_t find_special(uint64_t w)
     return (((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & highs;
 }
 
-/* The first quote or backslash, or the end. */
+/* Returns the first quote or backslash, or the end. */
 static const char *skip_plain(const char *p, const char *end)
 {
     for (; end - p >= 8; p += 8) {

@@ -26,7 +26,7 @@ struct span { /* bytes of the line: a string between its quotes, or a value */
     size_t len;
 };
 
-/* The character at the position after white space, 0 at the end. */
+/* Returns the character at the position after white space, 0 at the end. */
 static inline char scan_peek(struct scan *s)
 {
     while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\r' || *s->at == '\n'))

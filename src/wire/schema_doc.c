@@ -14,7 +14,7 @@ static const char *const codings[] = {[CODING_INT] = "integer",
 static const char *const header_kinds[] = {
     [HEADER_TEXT] = "text", [HEADER_INT] = "integer", [HEADER_BOOL] = "boolean"};
 
-/* The dictionary that a column refers to; "" for none. */
+/* Returns the dictionary that a column refers to; "" for none. */
 static const char *reference(const struct column *c)
 {
     if (c->ref == RECORD_name)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A letter or digit in lower case; 0: something between words. */
+/* Returns a letter or digit in lower case; 0: something between words. */
 static char plain(char c)
 {
     if (c >= 'A' && c <= 'Z')

@@ -155,7 +155,7 @@ static int compare_functions(const void *a, const void *b)
     return ORDER(x->at, y->at);
 }
 
-/* The first function at this offset or after it. */
+/* Returns the first function at this offset or after it. */
 static size_t find_function(const struct function *list, size_t count, uint32_t section,
                             uint64_t at)
 {

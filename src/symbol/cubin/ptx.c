@@ -21,8 +21,8 @@ char *ptx_read(const char *cubin, size_t *len)
     return text;
 }
 
-/* The length of a definition that starts at `text`, up to the brace that closes its first brace; 0:
- * it is a declaration, or incomplete. Braces in comments do not count. */
+/* Returns the length of a definition that starts at `text`, up to the brace that closes its first
+ * brace; 0: it is a declaration, or incomplete. Braces in comments do not count. */
 static size_t definition(const char *text)
 {
     size_t depth = 0;
@@ -39,8 +39,8 @@ static size_t definition(const char *text)
     return 0;
 }
 
-/* The line that begins a function whose name is at p: `.visible .entry NAME(`, or `.func (.param
- * .b32 result) NAME(`. NULL: the name is only used there, or is a part of another name. */
+/* Returns the line that begins a function whose name is at p: `.visible .entry NAME(`, or `.func
+ * (.param .b32 result) NAME(`. NULL: the name is only used there, or is a part of another name. */
 static const char *beginning(const char *text, const char *p, size_t name_len)
 {
     const char *line = memrchr(text, '\n', (size_t)(p - text));

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The whole PTX, with LFs and a NUL at the end; the caller frees it. NULL: the file has none, or
- * cannot be read. */
+/* Returns the whole PTX, with LFs and a NUL at the end; the caller frees it. NULL: the file has
+ * none, or cannot be read. */
 char *ptx_read(const char *cubin, size_t *len);
 
 /* Finds the definition of the function with that mangled name in `text`, from its first line to

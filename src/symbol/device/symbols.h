@@ -22,7 +22,7 @@ struct code_symbols {
 int code_symbols_open(struct code_symbols *s, const char *path, struct err *e);
 void code_symbols_close(struct code_symbols *s);
 
-/* The number of the first function of that (mangled) name; 0: none. */
+/* Returns the number of the first function of that (mangled) name; 0: none. */
 uint32_t code_symbols_find(const struct code_symbols *s, const char *name);
 
 /* Copies a symbol. Returns its name, valid until close; NULL: there is no symbol with that number,

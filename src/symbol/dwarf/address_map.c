@@ -43,7 +43,7 @@ void address_map_settle(struct address_map *m)
     }
 }
 
-/* Number of ranges that begin at the address or before it. */
+/* Returns the number of ranges that begin at the address or before it. */
 static size_t begun(const struct address_map *m, uint64_t address)
 {
     size_t low = 0, high = m->count;

@@ -59,7 +59,7 @@ static bool refers(const struct dwarf_lines *d, struct dw_die *die, unsigned at,
     return d->dw->dwarf_attr(die, at, &a) && d->dw->dwarf_formref_die(&a, target);
 }
 
-/* Size in bytes of the entry's range around an address; 0: no range has it. */
+/* Returns the size in bytes of the entry's range around an address; 0: no range has it. */
 static uint64_t range_around(struct dwarf_lines *d, struct dw_die *die, uint64_t address)
 {
     uint64_t base, begin, end;
@@ -93,8 +93,8 @@ static int add_ranges(struct dwarf_lines *d, struct address_map *m, struct dw_di
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* The name of an entry as a scope of entries inside it, in the form of the demangler; NULL: it is
- * not a scope with a name. */
+/* Returns the name of an entry as a scope of entries inside it, in the form of the demangler; NULL:
+ * it is not a scope with a name. */
 static const char *scope_name(struct dwarf_lines *d, struct dw_die *die, const char *inside)
 {
     const char *name = text_of(d, die, DW_AT_NAME);
@@ -177,8 +177,8 @@ static bool has_scopes(struct dwarf_lines *d, struct dw_die *die)
     }
 }
 
-/* The entry's name with its scopes before it. Finding the scopes takes a walk through the unit, so
- * the last names are remembered. */
+/* Returns the entry's name with its scopes before it. Finding the scopes takes a walk through the
+ * unit, so the last names are remembered. */
 static const char *qualified_name(struct dwarf_lines *d, struct dw_die *die, const char *name)
 {
     size_t slot = ((uintptr_t)die->addr * 0x9e3779b97f4a7c15u >> 32) % DWARF_NAMES;

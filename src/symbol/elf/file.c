@@ -158,7 +158,8 @@ char *elf_file_read(const struct elf_file *f, const Elf64_Shdr *s, size_t max, s
     return data;
 }
 
-/* The size of a section when decompressed, as its header gives it; so much memory is allocated. */
+/* Returns the size of a section when decompressed, as its header gives it; so much memory is
+ * allocated. */
 static uint64_t plain_size(const struct elf_file *f, const Elf64_Shdr *s)
 {
     if (s->sh_flags & SHF_COMPRESSED) {

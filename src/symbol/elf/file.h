@@ -39,8 +39,8 @@ void elf_file_close(struct elf_file *f);
 /* The first section of that name, or NULL. */
 const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name);
 
-/* A section's bytes, with a NUL after them; the caller frees. NULL: the file has none, they are
- * compressed, more than max, unreadable, or memory ran out. */
+/* Returns a section's bytes, with a NUL after them; the caller frees. NULL: the file has none, they
+ * are compressed, more than max, unreadable, or memory ran out. */
 char *elf_file_read(const struct elf_file *f, const Elf64_Shdr *s, size_t max, size_t *len);
 
 const char *elf_file_name(const struct elf_file *f, const Elf64_Shdr *s); /* "" where damaged */
@@ -53,7 +53,7 @@ bool elf_file_copy(const struct elf_file *f, uint64_t offset, void *to, size_t n
 /* True for a section of debug information that has bytes in this file. */
 bool elf_file_is_debug(const struct elf_file *f, const Elf64_Shdr *s);
 
-/* Bytes that the .debug_* sections take in memory when decompressed. */
+/* Returns the number of bytes that the .debug_* sections take in memory when decompressed. */
 uint64_t elf_file_debug_bytes(const struct elf_file *f);
 
 /* Gets the name of the separate debug file (.gnu_debuglink); false: the file names none. */

@@ -26,7 +26,7 @@ struct elf_symbols {
 int elf_symbols_read(struct elf_symbols *s, const struct elf_file *f, bool dynamic);
 void elf_symbols_fini(struct elf_symbols *s);
 
-/* The mangled name of the function that contains an address; NULL: none. */
+/* Returns the mangled name of the function that contains an address; NULL: none. */
 const char *elf_symbols_find(const struct elf_symbols *s, uint64_t address);
 
 #endif

@@ -24,7 +24,7 @@ static int nesting(struct span s, size_t i)
     return (c == '<' || c == '(' || c == '[' || c == '{') - closes;
 }
 
-/* The first position from i on that is not within the name of an operator. */
+/* Returns the first position from i on that is not within the name of an operator. */
 static size_t no_operator(struct span s, size_t i)
 {
     for (size_t after; i < s.len && (after = skip_operator(s, i)) > i;)

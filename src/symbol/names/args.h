@@ -11,7 +11,7 @@ bool args_split(struct span s, struct span *head, struct span *args, struct span
 /* Takes the first argument off the list, without the spaces around it. */
 struct span args_next(struct span *args);
 
-/* The number of arguments in the list. */
+/* Returns the number of arguments in the list. */
 size_t args_count(struct span args);
 
 /* The name without return type, parameters, a requires-clause and what compilers append to the

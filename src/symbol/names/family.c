@@ -164,7 +164,7 @@ static size_t longest_of(const struct family *f, struct buf *scratch, size_t *me
     return most;
 }
 
-/* The longest item of a kind that could be dropped and was not tried; NULL: none. */
+/* Returns the longest item of a kind that could be dropped and was not tried; NULL: none. */
 static struct item *longest_item(struct family *f, enum item_kind kind)
 {
     struct item *longest = NULL;
@@ -184,8 +184,8 @@ static struct item *longest_item(struct family *f, enum item_kind kind)
     return longest;
 }
 
-/* The first template that is still shown and contains others; NULL: none. The names nearest to the
- * arguments that differ are dropped last. */
+/* Returns the first template that is still shown and contains others; NULL: none. The names nearest
+ * to the arguments that differ are dropped last. */
 static struct item *outermost_head(struct family *f)
 {
     for (size_t i = 0; i < f->item_count; i++)

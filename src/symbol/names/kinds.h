@@ -19,10 +19,11 @@ enum kernel_kind {
     KERNEL_FOREACH = 1 << 8,     /* one operation on a list of tensors */
 };
 
-/* The kinds in the lower 16 bits, the library above them; 0 for a kernel that no row fits. */
+/* Returns the kinds in the lower 16 bits, the library above them; 0 for a kernel that no row
+ * fits. */
 uint32_t kinds_of(const char *demangled);
 
-/* The library in kinds_of's result: "cuBLAS", …; NULL: the kernel is the program's own. */
+/* Returns the library in kinds_of's result: "cuBLAS", …; NULL: the kernel is the program's own. */
 const char *kinds_library(uint32_t kinds);
 
 #endif

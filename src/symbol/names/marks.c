@@ -17,7 +17,7 @@ static bool is_part(char c)
     return is_word(c) && c != '_';
 }
 
-/* The part that begins at i; empty at the name's end. */
+/* Returns the part that begins at i; empty at the name's end. */
 static struct span part_at(struct span s, size_t i)
 {
     if (i >= s.len)

@@ -37,7 +37,7 @@ static size_t word_end(struct span s, size_t i)
 
 /* ---- arguments --------------------------------------------------------------------------- */
 
-/* The text from the first template with that name on; empty: there is none. */
+/* Returns the text from the first template with that name on; empty: there is none. */
 static struct span find_template(struct span s, struct span name)
 {
     for (size_t i = 0; i + name.len < s.len; i++)
@@ -89,7 +89,8 @@ static const struct type types[] = {
 #include "symbol/names/rules.def"
 };
 
-/* The type at i, whose name without namespaces begins there; *end is after it. NULL: none. */
+/* Returns the type at i, whose name without namespaces begins there; *end is after it. NULL:
+ * none. */
 static const struct type *type_at(struct span s, size_t i, size_t *end)
 {
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
@@ -291,7 +292,7 @@ static struct functor open_functor(struct span s)
     return f;
 }
 
-/* The parameters of the last lambda in the text; empty: it has no lambda. */
+/* Returns the parameters of the last lambda in the text; empty: it has no lambda. */
 static struct span lambda_parameters(struct span s)
 {
     for (size_t i = s.len; i-- > 0;) {

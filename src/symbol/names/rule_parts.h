@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "symbol/names/span.h"
 
-/* The template argument `index` (from 0) of the first template in s whose name, without
+/* Returns the template argument `index` (from 0) of the first template in s whose name, without
  * namespaces, is `name`; of the first template if name is empty. Empty: there is none. */
 struct span part_argument(struct span s, struct span name, size_t index);
 

@@ -122,8 +122,8 @@ static bool put_ruled(struct buf *out, const char *demangled, size_t width)
     return true;
 }
 
-/* Bytes before the last part of a qualified name of Python, "Outer.method" or "f.<locals>.g"; 0: it
- * is not such a name. */
+/* Returns the number of bytes before the last part of a qualified name of Python, "Outer.method" or
+ * "f.<locals>.g"; 0: it is not such a name. */
 static size_t qualifier(const char *name)
 {
     const char *last = strrchr(name, '.');
@@ -295,7 +295,7 @@ static int put_family(struct table *t, struct family *f, struct row *rows, size_
     return rc;
 }
 
-/* Bytes before the first template arguments or parameters. */
+/* Returns the number of bytes before the first template arguments or parameters. */
 static size_t family_length(const char *at, size_t len)
 {
     size_t n = 0;

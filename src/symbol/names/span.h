@@ -46,7 +46,7 @@ static inline size_t columns(const char *at, size_t len)
     return n;
 }
 
-/* The byte at which column n of the text starts. */
+/* Returns the byte at which column n of the text starts. */
 static inline size_t column_at(const char *at, size_t len, size_t n)
 {
     size_t i = 0;

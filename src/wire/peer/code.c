@@ -120,7 +120,7 @@ static int64_t object_row(struct peer *p, int64_t crc)
     return id;
 }
 
-/* The text with # for every number in it. */
+/* Returns the text with # for every number in it. */
 static int64_t without_numbers(struct peer *p, struct span escaped)
 {
     char text[256];

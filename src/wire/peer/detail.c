@@ -131,7 +131,7 @@ struct detail_kept *details_find(struct details *d, struct scan line, int64_t *c
     return same ? note_order(d, k) : NULL;
 }
 
-/* A span of the line as a span of the kept text, which lacks the number. */
+/* Returns a span of the line as a span of the kept text, which lacks the number. */
 static struct span moved(struct span of, struct scan line, const struct number *n, const char *text)
 {
     if (!of.at)

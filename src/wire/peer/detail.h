@@ -49,7 +49,7 @@ struct details;
 /* Reads a line that is sound as JSON. */
 void detail_read(struct scan line, struct detail *out);
 
-/* The kept line with the same text, and the number of this line; NULL: there is none. */
+/* Returns the kept line with the same text, and the number of this line; NULL: there is none. */
 struct detail_kept *details_find(struct details *d, struct scan line, int64_t *correlation);
 
 /* Keeps a line and what detail_read found in it; *d is made with the first line. *out: the line as

@@ -389,7 +389,7 @@ static void put_static_device(struct peer_encoder *e, struct buf *b, const struc
     buf_char(b, '}');
 }
 
-/* The device with the smallest id above that one, or NULL. */
+/* Returns the device with the smallest id above that one, or NULL. */
 static const struct device_row *next_device(const struct peer_encoder *e, int64_t after)
 {
     const int64_t *least = NULL;

@@ -69,10 +69,10 @@ int peer_encoder_learn_rows(struct peer_encoder *e, enum record_type type, const
 
 int peer_encoder_finish(struct peer_encoder *e);
 
-/* The buffer of a channel's complete lines; the caller clears it after writing. */
+/* Returns the buffer of a channel's complete lines; the caller clears it after writing. */
 struct buf *peer_encoder_lines(struct peer_encoder *e, enum peer_channel channel);
 
-/* Number of rows for which this format has no line. */
+/* Returns the number of rows for which this format has no line. */
 uint64_t peer_encoder_left_out(const struct peer_encoder *e);
 
 #endif

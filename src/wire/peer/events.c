@@ -4,7 +4,7 @@
  * metrics with the value 0, which the client writes for unknown. */
 #include "wire/peer/reader.h"
 
-/* The row's time, or CELL_NULL. */
+/* Returns the row's time, or CELL_NULL. */
 static int64_t row_time(const struct peer *p, size_t row)
 {
     return peer_time(p->rows.base, peer_cell(&p->rows, row, 0));

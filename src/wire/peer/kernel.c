@@ -132,8 +132,8 @@ static void read_dim3(struct span text, int64_t *x, int64_t *y, int64_t *z)
     }
 }
 
-/* The number of blocks that a share below 1 means. A share of 1 may have been cut, so it gives no
- * limit. */
+/* Returns the number of blocks that a share below 1 means. A share of 1 may have been cut, so it
+ * gives no limit. */
 static int64_t limit_of(int64_t share, int64_t slots, int64_t warps)
 {
     if (share <= 0 || share >= 1000000)
@@ -180,8 +180,8 @@ static void fill_config(struct peer *p, const struct detail *d, struct config_ro
     c->occ_limiter = peer_name_span(p, d->limiter);
 }
 
-/* The configuration of a row and its detail. If this row has the same values as the last row with
- * this detail, the kept line knows the id. */
+/* Returns the configuration of a row and its detail. If this row has the same values as the last
+ * row with this detail, the kept line knows the id. */
 static int64_t config_of(struct peer *p, size_t row, const struct detail *d, struct detail_kept *k)
 {
     struct config_row c = bare_config(p, row);

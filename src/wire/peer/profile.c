@@ -49,7 +49,8 @@ static int64_t stall_reason(struct peer *p, int64_t name, int64_t index)
     return id;
 }
 
-/* The row's time, or CELL_NULL: older versions of the client write 0 if they have no time. */
+/* Returns the row's time, or CELL_NULL: older versions of the client write 0 if they have no
+ * time. */
 static int64_t profile_time(const struct peer *p, size_t row)
 {
     return null_if_zero(peer_time(p->rows.base, cell_of(p, row, PEER_profile_dt_ns)));

@@ -214,10 +214,10 @@ void peer_open_scopes(struct peer *p);
 /* Delivers the kernels that waited for details. */
 void peer_pending_kernels(struct peer *p);
 
-/* The instance that stands for a user_scope; 0: none; CELL_NULL: unknown. */
+/* Returns the instance that stands for a user_scope; 0: none; CELL_NULL: unknown. */
 int64_t peer_scope_of(struct peer *p, struct span user_scope);
 
-/* The instance that stands for a scope of which only the name is known; 0: none. */
+/* Returns the instance that stands for a scope of which only the name is known; 0: none. */
 int64_t peer_scope_named(struct peer *p, int64_t name_id);
 
 /* Our function of a function_id; 0: none, or no room. */

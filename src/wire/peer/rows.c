@@ -207,7 +207,7 @@ static bool claim_correlation(struct peer_encoder *e, uint32_t id, int *code)
     return fresh;
 }
 
-/* The id itself at its first use, else an id that no kernel has. */
+/* Returns the id itself at its first use, else an id that no kernel has. */
 static int64_t unique_correlation(struct peer_encoder *e, int64_t id, int *code)
 {
     if (id > 0 && id <= UINT32_MAX && claim_correlation(e, (uint32_t)id, code))

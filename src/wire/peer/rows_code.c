@@ -179,7 +179,7 @@ static void put_list(struct peer_encoder *e, const struct wire_batch *b, size_t 
     buf_char(&e->line, ']');
 }
 
-/* The value of the last row with that name, or "". */
+/* Returns the value of the last row with that name, or "". */
 static const char *value_of(const struct peer_encoder *e, const struct wire_batch *b, size_t from,
                             size_t to, const char *name)
 {

@@ -38,7 +38,7 @@ int64_t peer_function_id(struct peer_encoder *e, int64_t function)
     return row[FUNCTION_CELL_ID];
 }
 
-/* The end of what a row describes; the session's start where the row has no time. */
+/* Returns the end of what a row describes; the session's start where the row has no time. */
 static int64_t time_of(const struct peer_encoder *e, int64_t start, int64_t duration)
 {
     int64_t end;

@@ -43,7 +43,7 @@ _Static_assert((int)OPEN_CELLS == PEER_OPEN_CELLS && (int)PATH_CELLS == PEER_PAT
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* The instance of the path parent|name; a new path gets one. 0: there is no room. */
+/* Returns the instance of the path parent|name; a new path gets one. 0: there is no room. */
 static int64_t path_node(struct peer *p, int64_t parent, int64_t name)
 {
     const int64_t key[2] = {parent, name};
@@ -67,7 +67,7 @@ static int64_t path_node(struct peer *p, int64_t parent, int64_t name)
     return p->instances;
 }
 
-/* The instance of a path, or CELL_NULL if there is no room for it. */
+/* Returns the instance of a path, or CELL_NULL if there is no room for it. */
 static int64_t split_path(struct peer *p, struct span path)
 {
     int64_t node = 0;
@@ -88,7 +88,7 @@ static int64_t split_path(struct peer *p, struct span path)
     return node;
 }
 
-/* The only path that ends with that name, else a path of this name alone. */
+/* Returns the only path that ends with that name, else a path of this name alone. */
 int64_t peer_scope_named(struct peer *p, int64_t name_id)
 {
     int64_t name = peer_dict_name(&p->scope_names, name_id);

@@ -60,7 +60,7 @@ static bool read_file_line(struct piece p, struct place *out)
     return true;
 }
 
-/* The last place of a byte in a piece; NULL: the piece does not have it. */
+/* Returns the last place of a byte in a piece; NULL: the piece does not have it. */
 static const char *last_of(struct piece p, char byte)
 {
     return p.end > p.at ? memrchr(p.at, byte, (size_t)(p.end - p.at)) : NULL;

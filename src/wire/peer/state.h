@@ -106,7 +106,8 @@ static inline int64_t or_zero(int64_t v)
     return v == CELL_NULL ? 0 : v;
 }
 
-/* A monotonic time as ns since the Unix epoch; a time out of range wraps, without overflow. */
+/* Returns a monotonic time as ns since the Unix epoch; a time out of range wraps, without
+ * overflow. */
 static inline int64_t peer_epoch(const struct peer_encoder *e, int64_t t)
 {
     return (int64_t)((uint64_t)or_zero(t) + (uint64_t)e->offset);
@@ -118,7 +119,7 @@ static inline int64_t peer_epoch(const struct peer_encoder *e, int64_t t)
 struct peer_name *peer_name_of(const struct peer_encoder *e, int64_t id);
 const char *peer_text(const struct peer_encoder *e, int64_t id, size_t *len);
 
-/* A row of a table by id, or NULL. */
+/* Returns a row of a table by id, or NULL. */
 const int64_t *peer_row(const struct rowset *t, int64_t id);
 
 /* `,"key":` with a string, or with an integer. */
@@ -185,13 +186,13 @@ int64_t peer_metric_id(struct peer_encoder *e, int64_t name);
 int64_t peer_file_id(struct peer_encoder *e, int64_t name);
 int64_t peer_device_index(struct peer_encoder *e, int64_t id);
 
-/* Name of a scope instance; 0: none, or unknown. */
+/* Returns the name of a scope instance; 0: none, or unknown. */
 int64_t peer_scope_name_of(struct peer_encoder *e, int64_t instance);
 
 /* Writes `,"user_scope":"<path>"`. */
 void peer_put_path(struct peer_encoder *e, struct buf *b, int64_t instance);
 
-/* A kernel's or function's name, demangled. */
+/* Returns a kernel's or function's name, demangled. */
 const char *peer_shown(struct peer_encoder *e, int64_t name, size_t *len);
 
 /* True for events that become lines. */

@@ -72,7 +72,7 @@ static bool in_brackets(struct printer *p, const struct node *n)
     return has(p, n, IS_ARRAY) || has(p, n, IS_FUNCTION);
 }
 
-/* The node for which a pack or a forward reference stands. */
+/* Returns the node for which a pack or a forward reference stands. */
 static const struct node *syntax(struct printer *p, const struct node *n)
 {
     for (int i = 0; n && i < DEPTH_MOST; i++) {

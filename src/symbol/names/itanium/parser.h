@@ -126,7 +126,8 @@ struct operator_row {
     const char *format; /* of an expression, with marks; NULL: none by this table */
 };
 
-/* The operator whose two letters are at the cursor; NULL: none. Does not move the cursor. */
+/* Returns the operator whose two letters are at the cursor; NULL: none. Does not move the
+ * cursor. */
 const struct operator_row *operator_here(const struct parser *p);
 
 #endif

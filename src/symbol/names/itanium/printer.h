@@ -62,7 +62,7 @@ void print_args(struct printer *p, const struct node *n);
 void print_format(struct printer *p, const struct node *n);
 void print_quals(struct printer *p, uint8_t quals);
 void print_expression(struct printer *p, const struct node *n);
-/* The name of std::string or a similar class; base: without its namespace. */
+/* Returns the name of std::string or a similar class; base: without its namespace. */
 const char *special_name(const struct node *n, bool base);
 /* Writes the name of a class without its namespace: that of its constructors. */
 void print_base_name(struct printer *p, const struct node *n);
