@@ -245,7 +245,7 @@ static int64_t read_whole(struct part_stream *s, char *out, size_t size)
     return n;
 }
 
-/* Plain bytes of a range. */
+/* Reads the plain bytes of a range. */
 static int64_t read_plain(struct part_stream *s, char *out, size_t size)
 {
     int rc = !s->z.avail_in && !s->last ? fill(s) : 0;

@@ -65,7 +65,8 @@ const struct err *part_stream_error(const struct part_stream *s);
 
 /* Returns the number of bytes of the file that have been read, as stored on disk. */
 int64_t part_stream_consumed(const struct part_stream *s);
-/* Uncompressed bytes that have been read since skip; -1: the file goes unchanged. */
+/* Returns the number of uncompressed bytes that have been read since skip; -1: the file goes
+ * unchanged. */
 int64_t part_stream_plain(const struct part_stream *s);
 /* After the end was read: true where the range ended because of `most`, and more follows. */
 bool part_stream_more(const struct part_stream *s); /* for tests */

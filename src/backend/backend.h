@@ -490,7 +490,8 @@ const struct backend *backend_select(enum gpufl_backend kind, struct err *e);
 /* Passes a tool's call to the backend that has a tool. From then on Auto takes this backend,
  * because the program uses its GPU. NULL: no backend has a tool. [any] */
 void *backend_tool(const struct tool_call *c);
-/* Another real GPU's backend that is usable in addition to b; NULL: there is none. [owner] */
+/* Returns another real GPU's backend that is usable in addition to b; NULL: there is none.
+ * [owner] */
 const struct backend *backend_other(const struct backend *b);
 
 #endif

@@ -23,7 +23,7 @@ void mem_pages_free(void *p, size_t count, size_t size); /* p may be NULL */
 
 /* Makes the n-th allocation from now (0 = the next) fail, once; -1: none. For tests. */
 void mem_fail_at(int64_t n);
-/* Allocations made since the last mem_fail_at. */
+/* Returns the number of allocations made since the last mem_fail_at. */
 int64_t mem_count(void); /* for tests */
 
 /* Grows *items (element size `size`) to hold at least `need`, by doubling, never

@@ -14,7 +14,7 @@ enum {
     BINS_COUNT = BINS_OCTAVE * BINS_OCTAVES,
 };
 
-/* The bin of a value. v >= 0. */
+/* Returns the bin of a value. v >= 0. */
 static inline unsigned bins_of(int64_t v)
 {
     if (v < 2 * BINS_OCTAVE)

@@ -22,7 +22,8 @@ struct blocks {
 void blocks_init(struct blocks *b);
 void blocks_fini(struct blocks *b);
 
-/* The block at an address; NULL: no block was put there. Valid until the next blocks_put. */
+/* Returns the block at an address; NULL: no block was put there. Valid until the next
+ * blocks_put. */
 struct block *blocks_find(const struct blocks *b, int64_t address);
 
 /* Puts a block into the table, in place of an older one at its address. 0 or GPUFL_E_NOMEM. */

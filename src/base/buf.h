@@ -28,7 +28,7 @@ void buf_i64(struct buf *b, int64_t v); /* decimal; the fast path of the encoder
 void buf_u64(struct buf *b, uint64_t v);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Length of the well-formed UTF-8 sequence of 2 to 4 bytes at s (no overlong form, no
+/* Returns the length of the well-formed UTF-8 sequence of 2 to 4 bytes at s (no overlong form, no
  * surrogate), or 0. n: bytes there, at least 1. */
 size_t utf8_sequence(const unsigned char *s, size_t n);
 

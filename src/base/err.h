@@ -21,7 +21,7 @@ struct err {
 /* Returns the code's name without prefix ("NOMEM"); "?" for others. [any] */
 const char *err_name(int code); /* for tests */
 
-/* The sentence of a code; never NULL. [any] */
+/* Returns the sentence of a code; never NULL. [any] */
 const char *err_text(int code);
 
 /* Fills *e (where not NULL) and returns code. [any] */

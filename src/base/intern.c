@@ -166,13 +166,14 @@ void intern_close(struct intern *t)
     mem_free(t);
 }
 
-/* Entry of an id. The caller has acquired the slot or the count that made the id visible. */
+/* Returns the entry of an id. The caller has acquired the slot or the count that made the id
+ * visible. */
 static struct entry *entry_at(struct intern *t, uint32_t id)
 {
     return atomic_load_explicit(&t->chunks[id / CHUNK], memory_order_acquire) + id % CHUNK;
 }
 
-/* Id of a string, or 0 if this table does not have it. [any] */
+/* Returns the id of a string, or 0 if this table does not have it. [any] */
 static uint32_t table_find(struct intern *t, const char *text, size_t len, uint64_t hash)
 {
     struct table *table = atomic_load_explicit(&t->table, memory_order_acquire);

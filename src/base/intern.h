@@ -19,7 +19,7 @@ uint32_t intern_id(struct intern *t, const char *text,
                    size_t len);                          /* 0: empty text, or out of memory */
 uint32_t intern_str(struct intern *t, const char *text); /* NULL gives 0 */
 
-/* Id of a text that is in the table; 0: the text is not. Adds nothing. */
+/* Returns the id of a text that is in the table; 0: the text is not. Adds nothing. */
 uint32_t intern_find(struct intern *t, const char *text, size_t len);
 
 /* Returns the text of an id, NUL-terminated; NULL for an unknown one. */

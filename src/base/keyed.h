@@ -41,7 +41,7 @@ static inline void *keyed_at(const struct keyed *k, size_t index)
     return k->items + index * k->item_size;
 }
 
-/* The index of an item. */
+/* Returns the index of an item. */
 static inline size_t keyed_index(const struct keyed *k, const void *item)
 {
     return (size_t)((const char *)item - k->items) / k->item_size;

@@ -75,7 +75,7 @@ static int64_t now_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* The slot of a place: its own, or one whose place has been quiet; NULL: all are taken. */
+/* Returns the slot of a place: its own, or one whose place has been quiet; NULL: all are taken. */
 static struct place *place_find(uintptr_t key, int64_t now)
 {
     struct place *unused = NULL;

@@ -434,7 +434,7 @@ static void help_right(const struct opt *o, struct buf *right)
         buf_char(right, '.');
 }
 
-/* Columns of text: bytes that do not continue a UTF-8 character. */
+/* Returns the number of columns of text: bytes that do not continue a UTF-8 character. */
 static size_t text_columns(const char *s, size_t n)
 {
     size_t columns = 0;

@@ -65,8 +65,8 @@ int opt_size(const char *s, int64_t *bytes);
 int opt_set(const struct opt *row, const char *value, const char *where, struct err *e);
 
 int opt_bool(const char *s, bool *v); /* 1 true yes on / 0 false no off */
-/* Index of s among names, without regard to case, '-' and '_'; or -1. *near gets the closest
- * name. */
+/* Returns the index of s among names, without regard to case, '-' and '_'; or -1. *near gets the
+ * closest name. */
 int opt_choice(const char *s, const char *const *names, const char **near);
 
 #endif

@@ -32,7 +32,7 @@ static inline void queue_push(struct queue *q, struct queue_node *n)
                                                   memory_order_relaxed));
 }
 
-/* All nodes pushed so far, oldest first, linked by next; NULL when empty. [consumer] */
+/* Returns all nodes pushed so far, oldest first, linked by next; NULL when empty. [consumer] */
 static inline struct queue_node *queue_take(struct queue *q)
 {
     struct queue_node *n = atomic_exchange_explicit(&q->top, NULL, memory_order_acquire);

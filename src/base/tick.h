@@ -85,7 +85,7 @@ int64_t tick_curve_length(const struct tick_curve *c, uint64_t ticks);
 /* A number of ns in ticks; 0: the curve has one knot only, so a tick's length is not known. */
 uint64_t tick_curve_ticks(const struct tick_curve *c, int64_t ns);
 
-/* Greatest error of a knot, ns. [collector] */
+/* Returns the greatest error of a knot, ns. [collector] */
 int64_t tick_curve_uncertainty(const struct tick_curve *c); /* for tests */
 
 /* The parts of tick_begin and tick_curve_mark: tick_curve_init makes a curve without knots, and

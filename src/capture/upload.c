@@ -220,8 +220,8 @@ static bool listen_to(struct run *r)
     return true;
 }
 
-/* The child's exit code; -1: the child was killed, or was reaped elsewhere. A child that is late is
- * killed. */
+/* Returns the child's exit code; -1: the child was killed, or was reaped elsewhere. A child that is
+ * late is killed. */
 static int reap(struct run *r, bool *in_time)
 {
     int status, rc = *in_time ? spawn_wait(&r->child, r->deadline, &status) : ETIMEDOUT;

@@ -243,7 +243,7 @@ int meta_agent_remove(struct meta *m, const char *workspace, const char *host, s
 
 /* ---- captures ------------------------------------------------------------------------------ */
 
-/* The state at a time: the stored state, or the state that follows from it and the time. */
+/* Returns the state at a time: the stored state, or the state that follows from it and the time. */
 static const char *state_at(const struct meta_capture *c, int64_t now)
 {
     if (strcmp(c->state, "waiting") == 0 && c->expires <= now)

@@ -392,7 +392,7 @@ static int forget_run(struct meta_tx *tx, const struct forget *f, int64_t *chang
     return meta_run(tx, f->statement, &a, NULL, changed, e);
 }
 
-/* Bit n and all higher bits. */
+/* Returns bit n and all higher bits. */
 static int64_t bits_from(int64_t n)
 {
     return (INT64_C(1) << META_SPAN) - (INT64_C(1) << n);

@@ -21,7 +21,7 @@ static inline int64_t counter_text(const char *text, const char *key, int64_t un
     return end == at || v < 0 || v > INT64_MAX / unit ? CELL_NULL : v * unit;
 }
 
-/* The growth of a counter; CELL_NULL: unknown, or the counter was reset. */
+/* Returns the growth of a counter; CELL_NULL: unknown, or the counter was reset. */
 static inline int64_t counter_grown(int64_t before, int64_t now)
 {
     return before == CELL_NULL || now == CELL_NULL || now < before ? CELL_NULL : now - before;

@@ -84,7 +84,7 @@ void roles_step(struct roles *r, int64_t now);
 void roles_leave(struct roles *r);
 
 enum role_who roles_who(const struct roles *r, int number);
-/* Result of the last step; valid with ROLE_OURS and ROLE_THEIRS. */
+/* Returns the result of the last step; valid with ROLE_OURS and ROLE_THEIRS. */
 const struct role_holder *roles_holder(const struct roles *r, int number);
 
 /* "host-" and the id of this boot, which all containers of a host share; "" where it cannot be

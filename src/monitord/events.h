@@ -33,7 +33,7 @@ struct events {
 /* taker: wakes the thread that takes the queue; may be NULL. */
 int events_start(struct events *v, struct gpus *g, struct wakeup *taker);
 
-/* Events that were not taken yet. [any] */
+/* Returns the number of events that were not taken yet. [any] */
 int64_t events_waiting(struct events *v);
 
 /* Moves the queue out; returns how many. [sampling thread, or after events_stop] */

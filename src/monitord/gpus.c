@@ -221,7 +221,7 @@ bool gpus_sample(struct gpus *g, int gpu, int64_t now, struct device_metric_row 
 
 /* ---- events -------------------------------------------------------------------------------- */
 
-/* The GPU with the driver's index, or -1. */
+/* Returns the GPU with the driver's index, or -1. */
 static int of_index(const struct gpus *g, int index)
 {
     for (int i = 0; i < g->count; i++)

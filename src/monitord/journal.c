@@ -31,8 +31,8 @@ static int64_t boot_less_mono(void)
     return (int64_t)boot.tv_sec * SECOND + boot.tv_nsec - mono;
 }
 
-/* Both clocks, at one moment: if the machine was suspended between the two, they are read again.
- * *asleep: ns that it has slept since it was started. */
+/* Returns both clocks, at one moment: if the machine was suspended between the two, they are read
+ * again. *asleep: ns that it has slept since it was started. */
 static struct clock_pair look_at_clocks(int64_t *asleep)
 {
     struct clock_pair p;

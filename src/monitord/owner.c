@@ -167,7 +167,7 @@ void owner_environment(struct owner *o, const char *text, size_t len)
 
 /* ---- the process --------------------------------------------------------------------------- */
 
-/* Field 22 of stat, in ticks since the machine started. text: with the name in brackets. */
+/* Returns field 22 of stat, in ticks since the machine started. text: with the name in brackets. */
 static int64_t start_of(const char *text)
 {
     const char *at = strrchr(text, ')');

@@ -260,7 +260,7 @@ static void put_xids(const struct page *p, struct buf *out)
         }
 }
 
-/* Memory that is neither in use nor reserved; unknown where one of them is. */
+/* Returns the memory that is neither in use nor reserved; unknown where one of them is. */
 static int64_t free_of(int64_t total, int64_t used, int64_t reserved)
 {
     bool known = total != CELL_NULL && used != CELL_NULL && reserved != CELL_NULL;

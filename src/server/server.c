@@ -61,7 +61,7 @@ static void raise_files(void)
     }
 }
 
-/* Descriptors that this process may have. */
+/* Returns the number of descriptors that this process may have. */
 static int64_t files_most(void)
 {
     struct rlimit l;
@@ -78,7 +78,8 @@ static int64_t connections_most(const struct options *o)
     return o->connections < half ? o->connections : half;
 }
 
-/* Sessions that the loader may have open: a file, its log, the one that replaces it, and frames. */
+/* Returns the number of sessions that the loader may have open: a file, its log, the one that
+ * replaces it, and frames. */
 static unsigned sessions_most(const struct options *o)
 {
     int64_t room = files_most() - connections_most(o) - FILES_RESERVED - 2 * files_most() / 16;

@@ -13,8 +13,8 @@ enum {
     ARENA_CHUNKS = 512,       /* 128 MB */
 };
 
-/* Memory that is not initialized, aligned to 8; NULL: the arena or the heap has no room. [hot,
- * first sight] */
+/* Returns memory that is not initialized, aligned to 8; NULL: the arena or the heap has no room.
+ * [hot, first sight] */
 void *arena_take(size_t bytes);
 
 /* Makes room for the first pieces; 0 or GPUFL_E_NOMEM. [owner] */

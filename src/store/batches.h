@@ -29,10 +29,11 @@ int batches_end(struct batches *b);
 int batches_names(void *arg, const struct page *p);
 int batches_unknown(void *arg, const struct page *p);
 
-/* The column of the record's time; -1: it has none. */
+/* Returns the column of the record's time; -1: it has none. */
 int batches_time(enum record_type type);
 
-/* The next table that struct store_walk wants, after `table` (-1: the first one); -1: no more. */
+/* Returns the next table that struct store_walk wants, after `table` (-1: the first one); -1: no
+ * more. */
 int batches_next(const struct store_walk *w, int table);
 
 /* For batches_walk, which gives a page of one table to a walk (an ask_take). */

@@ -32,7 +32,7 @@ struct table {
 /* Returns the description of a table. number: of enum store_table or enum record_type. */
 const struct table *store_table(unsigned number);
 
-/* The number of a table of that name, or -1. */
+/* Returns the number of a table of that name, or -1. */
 int store_table_find(const char *name, size_t len);
 
 _Static_assert(TABLE_tile_7 - TABLE_tile_0 == TILE_LEVELS - 1, "a table of tiles for each level");

@@ -27,7 +27,7 @@ struct engine_row {
 
 extern const struct engine_row engine_table[]; /* by enum gpufl_engine; ends with a name of NULL */
 
-/* The row of that name; NULL: there is none. [any] */
+/* Returns the row of that name; NULL: there is none. [any] */
 const struct engine_row *engine_find(const char *name);
 
 /* ENGINE_<id> of the row; 0: the engine asks for the bits of others alone. [any] */

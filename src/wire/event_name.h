@@ -20,11 +20,11 @@ enum event_name_group {
     EVENT_NAME_RUN = 6,   /* code: 0 */
 };
 
-/* Id of the name of a record's event. code: as above; any other value counts as 0. Returns 0 if
- * such events have names of their own, or the record is no event. */
+/* Returns the id of the name of a record's event. code: as above; any other value counts as 0.
+ * Returns 0 if such events have names of their own, or the record is no event. */
 uint32_t event_name_of(enum record_type type, int64_t code);
 
-/* The text of an id; NULL: it is not one of these. */
+/* Returns the text of an id; NULL: it is not one of these. */
 const char *event_name_text(int64_t id);
 
 /* Returns the text of an id in the words of a GPU vendor ("amd", as in device.vendor). */

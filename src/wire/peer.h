@@ -13,7 +13,7 @@ struct peer;
 int peer_open(struct peer **out, struct decode_stats *stats);
 void peer_close(struct peer *p);
 
-/* Index of a line type of that format, or -1. [any] */
+/* Returns the index of a line type of that format, or -1. [any] */
 int peer_find(const char *type, size_t len);
 
 /* Reads one line of the type with that index. A damaged line is counted and dropped. */

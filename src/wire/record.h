@@ -63,7 +63,7 @@ extern const char *const channel_names[CHANNEL_COUNT];
 /* The type of that name (len bytes), or RECORD_NONE. [any] */
 int record_find(const char *name, size_t len);
 
-/* Column index of a name in a record, or -1. [any] */
+/* Returns the column index of a name in a record, or -1. [any] */
 int record_column(const struct record *r, const char *name, size_t len);
 
 /* True for dictionaries whose rows may come again with more known cells (docs/format.md): devices,

@@ -31,12 +31,13 @@ void rowset_clear(struct rowset *s); /* removes all, keeps the memory */
 
 int64_t *rowset_find(const struct rowset *s, const int64_t *key); /* NULL: not there */
 
-/* The row with that key. A missing row is added, with its other cells 0. NULL: out of memory. */
+/* Returns the row with that key. A missing row is added, with its other cells 0. NULL: out of
+ * memory. */
 int64_t *rowset_put(struct rowset *s, const int64_t *key, bool *added);
 
 void rowset_remove(struct rowset *s, int64_t *row);
 
-/* Position of a row, from 0: dense as long as nothing is removed. */
+/* Returns the position of a row, from 0: dense as long as nothing is removed. */
 static inline uint32_t rowset_index(const struct rowset *s, const int64_t *row)
 {
     return (uint32_t)((size_t)(row - s->rows) / s->width);

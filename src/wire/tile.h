@@ -87,7 +87,7 @@ struct tile_span {
     int64_t ref;             /* kernels, copies, waits: correlation; scopes: instance */
 };
 
-/* The level of a span, or -1 for an event that is too short to be a span. */
+/* Returns the level of a span, or -1 for an event that is too short to be a span. */
 static inline int tile_span_level(int64_t duration)
 {
     int level = -1;

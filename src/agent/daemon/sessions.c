@@ -193,7 +193,7 @@ static bool is_as_read(struct daemon *d, struct view *v)
     return false;
 }
 
-/* Uncompressed bytes of the session; -1: unknown, as for windows. */
+/* Returns the number of uncompressed bytes of the session; -1: unknown, as for windows. */
 static int64_t sum_of(const struct work *w)
 {
     int64_t sum = 0;

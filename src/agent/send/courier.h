@@ -96,8 +96,8 @@ enum courier_step courier_step(struct courier *c, struct view *v, struct work *w
 /* Reports to the server that the session is complete, after it has asked once more what the server
  * has. */
 enum courier_step courier_complete(struct courier *c, struct view *v, struct work *w);
-/* Uncompressed bytes that the server has of all of a session's channels; COURIER_UNWANTED: the
- * session was deleted on the server; -1: unknown. */
+/* Returns the number of uncompressed bytes that the server has of all of a session's channels;
+ * COURIER_UNWANTED: the session was deleted on the server; -1: unknown. */
 int64_t courier_has(struct courier *c, const char *session);
 /* Sends a dead letter again; *delivered: it arrived. Non-zero: not now. */
 int courier_letter(struct courier *c, const char *session, const char *channel,

@@ -223,7 +223,7 @@ static bool goes_whole(const struct courier *c, const struct errand *x)
            file_is_named_packed(p->path) && p->bytes <= WHOLE_MOST;
 }
 
-/* Uncompressed bytes of the next body. */
+/* Returns the number of uncompressed bytes of the next body. */
 static int64_t piece_of(const struct courier *c, const struct course *o)
 {
     int64_t rate = c->options->bandwidth;

@@ -87,7 +87,7 @@ bool view_is_live(const struct view *v);
 bool view_caught_up(const struct view *v);
 /* True if every session is over, complete and handled. */
 bool view_is_done(const struct view *v);
-/* Approximate bytes on disk, compressed or not, that were not sent yet. */
+/* Returns the approximate number of bytes on disk, compressed or not, that were not sent yet. */
 int64_t view_waiting(const struct view *v);
 
 /* Adds a range that is sent as blank lines from now on. */

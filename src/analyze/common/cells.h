@@ -18,7 +18,7 @@
 #define CELLS_EPOCH_MAX (3ll << 60)
 #define CELLS_EPOCH_MIN (-(1ll << 59))
 
-/* Cell i of a column, or CELL_NULL. */
+/* Returns cell i of a column, or CELL_NULL. */
 static inline int64_t cells_get(const struct wire_batch *b, unsigned column, size_t i)
 {
     return b->col[column] ? b->col[column][i] : CELL_NULL;

@@ -30,13 +30,13 @@ struct histogram {
 void histogram_init(struct histogram *h); /* allocates nothing */
 void histogram_fini(struct histogram *h);
 
-/* The bucket of a value: page * HISTOGRAM_PAGE + place. v >= 0. */
+/* Returns the bucket of a value: page * HISTOGRAM_PAGE + place. v >= 0. */
 static inline unsigned histogram_bucket(int64_t v)
 {
     return bins_of(v);
 }
 
-/* The middle of a bucket. */
+/* Returns the middle of a bucket. */
 int64_t histogram_middle(unsigned bucket);
 
 /* The general case of histogram_add. */

@@ -88,7 +88,7 @@ static double mean_of(const double *v, size_t n)
     return n ? sum / (double)n : NAN;
 }
 
-/* Variance of the mean. */
+/* Returns the variance of the mean. */
 static double variance_of(const double *v, size_t n, double mean)
 {
     double sum = 0;

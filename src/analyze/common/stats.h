@@ -15,10 +15,10 @@
 /* The tests below use these functions. They are declared so that the unit test can check each
  * alone. [tests] */
 
-/* P(|Z| >= |z|) of the standard normal distribution. */
+/* Returns P(|Z| >= |z|) of the standard normal distribution. */
 double stats_normal(double z);
 
-/* P(|T| >= |t|) of Student's distribution with df degrees of freedom (not only whole ones):
+/* Returns P(|T| >= |t|) of Student's distribution with df degrees of freedom (not only whole ones):
  * I_{df/(df+t^2)}(df/2, 1/2), DLMF 26.5 and 8.17. */
 double stats_student(double t, double df);
 

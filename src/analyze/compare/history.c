@@ -29,7 +29,7 @@ struct work {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Median of the logarithms from .. to. */
+/* Returns the median of the logarithms from .. to. */
 static double level(const struct work *w, size_t from, size_t to)
 {
     memcpy(w->room, w->logs + from, (to - from) * sizeof *w->room);

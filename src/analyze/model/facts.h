@@ -124,7 +124,7 @@ int64_t sum_facts_ended(const struct model *m);
 /* Returns the offset from the session's times to ns since the Unix epoch; 0: unknown. */
 int64_t sum_facts_epoch(const struct model *m);
 
-/* Why the capture ended, in words; the reason itself where it is not known to us. */
+/* Returns why the capture ended, in words; the reason itself where it is not known to us. */
 const char *sum_facts_end_text(const struct model *m);
 
 /* Returns the session's length, ns; merged: the time in which one ran. 0: unknown. */

@@ -35,8 +35,8 @@ int sum_ledger_batch(struct model *m, const struct wire_batch *b);
 int sum_ledger_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_ledger_finish(struct model *m);
 
-/* Kernels launched, as far as they were counted: single ones and those of graphs; CELL_NULL: not
- * counted. */
+/* Returns the number of kernels launched, as far as they were counted: single ones and those of
+ * graphs; CELL_NULL: not counted. */
 int64_t sum_ledger_launched(const struct sum_ledger *l);
 
 /* Scopes that were opened and have no end in the log, although no record of scopes was lost. */

@@ -94,7 +94,7 @@ static int feed_here(const struct discover_session *s, const struct feed *f,
 
 /* ---- the reader's side ----------------------------------------------------------------- */
 
-/* The block to fill; NULL if the consumer has stopped. [reader] */
+/* Returns the block to fill; NULL if the consumer has stopped. [reader] */
 static struct block *pipe_free(struct pipe *p)
 {
     pthread_mutex_lock(&p->lock);

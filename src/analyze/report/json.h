@@ -17,7 +17,7 @@ void json_short_name(const struct model *m, struct json_out *j, uint32_t name);
 void json_place(const struct model *m, struct json_out *j, uint32_t place);
 /* Puts these members for a finding's line of device code. */
 void json_code_place(const struct model *m, struct json_out *j, const struct insight *i);
-/* The share base: "steady_part", "run" or "windows". */
+/* Returns the share base: "steady_part", "run" or "windows". */
 const char *json_share_of(const struct model *m);
 /* Puts the lines of a buf as an array of strings; an error of the buf becomes the report's. */
 void json_put_sentences(struct json_out *j, const char *key, struct buf *text);

@@ -35,7 +35,7 @@ static unsigned gives_of(enum record_type record)
     }
 }
 
-/* Why the pass gave nothing: the capability of the engine's own record says that. */
+/* Returns why the pass gave nothing: the capability of the engine's own record says that. */
 static const char *why_nothing(const struct model *m, const struct engine_row *r)
 {
     if (!r)

@@ -62,13 +62,13 @@ struct symbolize {
     } progress;
 };
 
-/* The number of a text; 0: out of memory, or too many texts. */
+/* Returns the number of a text; 0: out of memory, or too many texts. */
 uint32_t symbolize_text_number(struct symbolize *z, const char *text, size_t len);
 
 /* Returns the number of the text of a name; 0: unknown. */
 uint32_t symbolize_name_number(const struct symbolize *z, int64_t id);
 
-/* The text of a number; "" for 0. */
+/* Returns the text of a number; "" for 0. */
 const char *symbolize_text(const struct symbolize *z, uint32_t number);
 
 /* Returns the id of a text, for a cell. A text without an id gets one, and its line is put. 0 for

@@ -240,7 +240,7 @@ int symbolize_batch(struct symbolize *z, const struct wire_batch *b)
 
 /* ---- answers --------------------------------------------------------------------------- */
 
-/* The next free id; 0: readers would not take it. */
+/* Returns the next free id; 0: readers would not take it. */
 static uint32_t new_id(struct symbolize *z)
 {
     if (z->last_id + 1 < NAME_IDS_MAX)

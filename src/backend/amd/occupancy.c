@@ -59,7 +59,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Wavefronts of a SIMD that its vector registers allow. */
+/* Returns the number of wavefronts of a SIMD that its vector registers allow. */
 static int64_t waves_by_vgprs(const struct family *f, const struct amd_kernel *k)
 {
     int64_t wide = f->rdna && k->wave == 32 ? 2 : 1, n = k->vgprs;

@@ -95,7 +95,7 @@ static bool fits(size_t size)
     return false;
 }
 
-/* Room for a copy; NULL: there is no memory. */
+/* Returns room for a copy; NULL: there is no memory. */
 static struct copy *map_copy(size_t size)
 {
     size_t bytes = sizeof(struct copy) + size;

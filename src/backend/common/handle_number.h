@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* The number of a handle; 0 for handle 0. */
+/* Returns the number of a handle; 0 for handle 0. */
 static inline int64_t handle_number(uint64_t handle)
 {
     return handle ? (int64_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 33 | 1) : 0;

@@ -259,7 +259,7 @@ void sim_leave(struct sim_thread *t)
     t->depth -= t->depth > 0;
 }
 
-/* The stack of a call: the simulated program's, or else the thread's own. */
+/* Returns the stack of a call: the simulated program's, or else the thread's own. */
 static uint32_t stack_of(struct sim_thread *t, struct sink *s)
 {
     unsigned depth = depth_of(t);

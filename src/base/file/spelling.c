@@ -14,7 +14,7 @@ static int digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte whose spelling begins at s; -1: no spelling begins there. */
+/* Returns the byte whose spelling begins at s; -1: no spelling begins there. */
 static int spelled(const char *s)
 {
     if (s[0] != '\\' || s[1] != 'x' || digit(s[2]) < 0 || digit(s[3]) < 0)

@@ -11,12 +11,12 @@
 
 enum { SPELLING_ROOM = 4 * PATH_MAX };
 
-/* The spelling of a path: path itself if all its bytes stay, else a text in room, cut if it is too
- * long. */
+/* Returns the spelling of a path: path itself if all its bytes stay, else a text in room, cut if it
+ * is too long. */
 const char *spelling_of(const char *path, char room[SPELLING_ROOM]);
 
-/* The path of a spelling: text itself if no byte is spelled, else bytes in room. A path that is too
- * long is cut, and then names no file. */
+/* Returns the path of a spelling: text itself if no byte is spelled, else bytes in room. A path
+ * that is too long is cut, and then names no file. */
 const char *spelling_path(const char *text, char room[PATH_MAX]);
 
 #endif

@@ -104,7 +104,7 @@ void lines_close(struct lines *l)
     mem_free(l);
 }
 
-/* Plain bytes appended to the window; 0: none will follow. */
+/* Returns the number of plain bytes appended to the window; 0: none will follow. */
 static size_t fill_plain(struct lines *l)
 {
     ssize_t got = read_some(l->fd, l->window + l->to, l->cap - l->to);

@@ -20,8 +20,9 @@ bool ungz_is(const unsigned char magic[UNGZ_MAGIC]);
 int ungz_open(struct ungz **out, enum ungz_by by); /* 0 or NOMEM */
 void ungz_close(struct ungz *u);
 
-/* Plain bytes of the file fd, at most room; 0: the end. -1: the file cannot be read, breaks off or
- * is damaged here. What came before is right, unless only a checksum does not match. */
+/* Reads plain bytes of the file fd, at most room, and returns their number; 0: the end. -1: the
+ * file cannot be read, breaks off or is damaged here. What came before is right, unless only a
+ * checksum does not match. */
 ssize_t ungz_read(struct ungz *u, int fd, void *out, size_t room);
 
 const char *ungz_library(void); /* what UNGZ_BEST is: "ISA-L" or "zlib" */

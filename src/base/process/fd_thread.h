@@ -27,7 +27,7 @@ void fd_thread_stop(void);
  * Descriptors that fn keeps are valid inside such calls only. Calls run one at a time. [any] */
 void fd_thread_run(void (*fn)(void *arg), void *arg);
 
-/* CPU time of the thread since its start, ns; 0: there is no thread. [any] */
+/* Returns the CPU time of the thread since its start, ns; 0: there is no thread. [any] */
 int64_t fd_thread_cpu_ns(void);
 
 /* Gives the calling thread a descriptor table of its own. The table is empty, except that 0 to 2
@@ -35,7 +35,7 @@ int64_t fd_thread_cpu_ns(void);
  * only read and write files; false as for fd_thread_start. */
 bool fd_thread_own_table(void);
 
-/* The thread's kernel id; 0: there is none. [any] */
+/* Returns the thread's kernel id; 0: there is none. [any] */
 int32_t fd_thread_id(void);
 
 /* Resets the state in a forked child, which has neither the thread nor its files. */

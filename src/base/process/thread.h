@@ -23,7 +23,7 @@ void thread_join(struct thread *t);
  * Static storage. */
 const char *thread_refusal(void);
 
-/* Kernel id of the calling thread, cached per thread. [hot] */
+/* Returns the kernel id of the calling thread, cached per thread. [hot] */
 int32_t thread_id(void);
 
 /* True on a thread that was started here, false on the program's. [hot] */

@@ -78,7 +78,7 @@ static int hash_reserve(struct dict_table *t)
     return 0;
 }
 
-/* The slot of an id; 0: there is no such entry. */
+/* Returns the slot of an id; 0: there is no such entry. */
 static inline uint32_t slot_of(const struct dict *d, int table, int64_t id)
 {
     if (id <= 0) /* none, or CELL_NULL */

@@ -25,11 +25,12 @@ struct log_dir {
 int log_dir_open(struct log_dir *d, const char *path);
 void log_dir_close(struct log_dir *d);
 
-/* The descriptor, which is opened again if the program has closed it. Negative errno: the directory
- * cannot be opened. */
+/* Returns the descriptor, which is opened again if the program has closed it. Negative errno: the
+ * directory cannot be opened. */
 int log_dir_at(struct log_dir *d);
 
-/* Free bytes of the directory's disk for an unprivileged user; -1: unknown. [any] */
+/* Returns the number of free bytes of the directory's disk for an unprivileged user; -1: unknown.
+ * [any] */
 int64_t log_dir_free_bytes(struct log_dir *d);
 
 #endif

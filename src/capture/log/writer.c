@@ -23,7 +23,8 @@ enum {
 
 /* ---- batches ------------------------------------------------------------------------------ */
 
-/* The class of a row: the records that say how the capture ended are written after its end, too. */
+/* Returns the class of a row: the records that say how the capture ended are written after its end,
+ * too. */
 static enum spool_class class_of(enum record_type type, const int64_t *row)
 {
     switch (type) {

@@ -32,7 +32,7 @@ int gpufl_options_set(struct gpufl_options *opts, const char *field)
     return GPUFL_OK;
 }
 
-/* The name at an index; NULL if the index is out of range. */
+/* Returns the name at an index; NULL if the index is out of range. */
 static const char *name_at(const char *const *names, int index)
 {
     int at = 0;

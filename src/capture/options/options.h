@@ -103,7 +103,7 @@ bool option_asked(const struct options *o, enum option_id id);
 bool options_missed(const struct options *o, const struct gpufl_options *code, char *out,
                     size_t size);
 
-/* The option of that name, or -1; *near gets a similar name, or NULL. [any] */
+/* Returns the option of that name, or -1; *near gets a similar name, or NULL. [any] */
 int option_find(const char *name, const char **near);
 
 /* Checks whether the option would accept the text: 0, or GPUFL_E_INVAL and a sentence. [any] */

@@ -44,12 +44,12 @@ uint32_t ids_device(struct ids *t, const struct device_row *d);
 uint32_t ids_device_at(struct ids *t, uint32_t index); /* by its number; defines it if need be */
 uint32_t ids_stream(struct ids *t, uint32_t device, int64_t context, int64_t number);
 
-/* Id of a configuration; computes the occupancy of a new one. Near IDS_MOST the grid is left
- * unknown, so that the kernel's name is kept. 0: out of memory. */
+/* Returns the id of a configuration; computes the occupancy of a new one. Near IDS_MOST the grid is
+ * left unknown, so that the kernel's name is kept. 0: out of memory. */
 uint32_t ids_config(struct ids *t, const struct config_row *c);
 
-/* Id of a row of code_object, function or stall_reason, found by all its cells after the id. 0: out
- * of memory, beyond IDS_MOST, or another type. */
+/* Returns the id of a row of code_object, function or stall_reason, found by all its cells after
+ * the id. 0: out of memory, beyond IDS_MOST, or another type. */
 uint32_t ids_define(struct ids *t, enum record_type type, const int64_t *row);
 
 /* Defines a host thread. name: NULL to look its name up. */

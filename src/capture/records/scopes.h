@@ -93,8 +93,8 @@ struct scopes_drain {
  * after scopes_drain. [collector] */
 uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
 
-/* Instance of the innermost scope that covers the past time from start to end (ns); 0: no scope
- * does; CELL_NULL: not known, or scopes of several threads do. [collector] */
+/* Returns the instance of the innermost scope that covers the past time from start to end (ns); 0:
+ * no scope does; CELL_NULL: not known, or scopes of several threads do. [collector] */
 int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end);
 
 /* Returns the name of the innermost open scope of the thread that last began one; "": no scope is

@@ -32,7 +32,7 @@ enum {
     GIVE_BACK = 256, /* slots read before their room is given back to the producer */
 };
 
-/* The time of a tick; a thread's times never go back, whatever its ticks do. */
+/* Returns the time of a tick; a thread's times never go back, whatever its ticks do. */
 static int64_t slot_ns(const struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     int64_t ns = tick_curve_ns(&d->curve, s->tick);

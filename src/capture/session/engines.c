@@ -163,7 +163,8 @@ static struct trace_config config_of(const struct options *o, const struct backe
     };
 }
 
-/* Counters of single kernels that are recorded in place of an engine, in words; NULL: none are. */
+/* Returns the counters of single kernels that are recorded in place of an engine, in words; NULL:
+ * none are. */
 static const char *kernel_counters(enum gpufl_engine engine, const struct backend *b)
 {
     unsigned asks = engines_bits(engine);

@@ -23,7 +23,7 @@ struct pace {
     int64_t watch_until;     /* the first launch is looked for until then, ns */
 };
 
-/* Time to the next flush, ns. */
+/* Returns the time to the next flush, ns. */
 static inline int64_t pace_next(const struct pace *p, int64_t now)
 {
     int64_t quarter = (now - p->began) / 4, next = quarter > p->first ? quarter : p->first;

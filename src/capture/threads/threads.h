@@ -174,7 +174,7 @@ struct thread_state {
 extern __thread struct thread_state *thread_here
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* This thread's state in the running session; NULL: out of memory. [hot] */
+/* Returns this thread's state in the running session; NULL: out of memory. [hot] */
 struct thread_state *threads_enter(void);
 
 static inline struct thread_state *thread_self(void)

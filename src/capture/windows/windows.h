@@ -54,8 +54,8 @@ void windows_status(char *out, size_t size);
  * ns; 0: none. [collector] */
 int64_t windows_clock(int64_t now);
 
-/* Instance of the scope whose window was the only open one for the whole time from start to end
- * (ns, both in the past); 0: there is none. [collector] */
+/* Returns the instance of the scope whose window was the only open one for the whole time from
+ * start to end (ns, both in the past); 0: there is none. [collector] */
 uint64_t windows_scope_of(int64_t start, int64_t end);
 
 /* Writes rows of the windows that were opened and closed. [collector] */

@@ -91,7 +91,8 @@ static void open_report(struct trace *t)
              t->request.quiet ? "`gpufl report` can make it from the logs" : "it goes to stderr");
 }
 
-/* The folder of the logs: the command line's, the environment's or the configuration file's. */
+/* Returns the folder of the logs: the command line's, the environment's or the configuration
+ * file's. */
 static const char *log_folder(const struct trace *t)
 {
     const struct trace_request *r = &t->request;

@@ -17,7 +17,7 @@ void http_client_answer_fini(struct http_client_answer *a)
     buf_fini(&a->body);
 }
 
-/* Length of the scheme with its "://"; 0: the URL names none. */
+/* Returns the length of the scheme with its "://"; 0: the URL names none. */
 static size_t scheme_length(const char *url)
 {
     const char *end = strstr(url, "://");

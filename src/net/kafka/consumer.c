@@ -298,7 +298,7 @@ void kafka_consumer_hold(struct kafka_consumer *c, bool held)
         c->k->resume_partitions(c->rk, c->assigned);
 }
 
-/* Messages of the partition that were not taken; -1: not known. */
+/* Returns the number of messages of the partition that were not taken; -1: not known. */
 static int64_t lag_of(struct kafka_consumer *c, const rd_kafka_topic_partition_t *p)
 {
     int64_t low = -1, high = -1;

@@ -104,7 +104,7 @@ unsigned http_field_count(const struct http_request *r, const char *name);
 /* True if a field is a list that has the word ("gzip" in Accept-Encoding) with a q other than
  * 0. */
 bool http_field_has(const struct http_request *r, const char *name, const char *word);
-/* Value of a cookie, in the request's memory; NULL: none. */
+/* Returns the value of a cookie, in the request's memory; NULL: none. */
 const char *http_cookie(struct http_request *r, const char *name);
 
 /* ---- answers: the last one made counts ---------------------------------------------------- */

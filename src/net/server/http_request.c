@@ -133,7 +133,7 @@ static enum http_method method_of(const char *name)
     return HTTP_OTHER;
 }
 
-/* Content-Length as a number; -1: absent. libmicrohttpd has refused a malformed one. */
+/* Returns the Content-Length as a number; -1: absent. libmicrohttpd has refused a malformed one. */
 static int64_t announced(const struct http_request *r)
 {
     const char *text = http_field(r, "Content-Length");

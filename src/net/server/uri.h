@@ -27,7 +27,7 @@ struct uri {
 /* target: "/path?query". GPUFL_E_INVAL with a sentence for the sender, or GPUFL_E_NOMEM. */
 int uri_parse(struct uri *u, const char *target, struct region *a, struct err *e);
 
-/* Value of the first pair of that name; NULL: none. */
+/* Returns the value of the first pair of that name; NULL: none. */
 const char *uri_query(const struct uri *u, const char *name);
 
 #endif

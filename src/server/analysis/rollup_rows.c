@@ -27,7 +27,7 @@ struct rollups {
 
 _Static_assert(3 * (ROLLUP_NAMES + 1) <= META_ROLLUPS_MAX, "all rows of a session have room");
 
-/* UTF-8 without control characters, cut to size bytes with the NUL; NULL: out of memory. */
+/* Returns UTF-8 without control characters, cut to size bytes with the NUL; NULL: out of memory. */
 static const char *cut_text(struct region *memory, const char *text, size_t size)
 {
     size_t len = strlen(text), room = (len < size ? len : size - 1) + 1;

@@ -37,7 +37,7 @@ enum {
     SESSIONS_MAX = 64 /* of one request */
 };
 
-/* The text of a parameter; NULL: it was left out, or is empty. */
+/* Returns the text of a parameter; NULL: it was left out, or is empty. */
 static const char *given(const struct value *v)
 {
     return v->given && v->text && *v->text ? v->text : NULL;

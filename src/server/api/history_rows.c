@@ -89,7 +89,7 @@ static int add_shape(struct history_rows *h, const struct store_chunk *c, size_t
     return 0;
 }
 
-/* The session of a row: mostly the last one's. NULL: out of memory. */
+/* Returns the session of a row: mostly the last one's. NULL: out of memory. */
 static struct history_session *session_at(struct history_rows *h, const struct store_chunk *c,
                                           size_t row)
 {

@@ -137,7 +137,7 @@ static int refuse_late(struct ingest_answer *a, const char *fmt, ...)
     return 429;
 }
 
-/* Three quarters of a bound, which one workspace may take. */
+/* Returns three quarters of a bound, which one workspace may take. */
 static int64_t share_of(int64_t bound)
 {
     return bound - bound / 4;

@@ -377,8 +377,8 @@ void loader_end_all(struct loader_thread *t)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Rows of a transaction. A session's first rows are stored soon, so that they can be viewed; the
- * more rows it has, the more are stored at once. */
+/* Returns the number of rows of a transaction. A session's first rows are stored soon, so that they
+ * can be viewed; the more rows it has, the more are stored at once. */
 static uint64_t rows_at_once(const struct loader_thread *t, const struct row_writer *g)
 {
     uint64_t rows = g->registry.records > FIRST_ROWS ? g->registry.records : FIRST_ROWS;

@@ -72,7 +72,7 @@ void access_note(struct call *c, const char *action, const char *target)
     auth_note(&as, c->who.workspace, action, target);
 }
 
-/* The session of a route; NULL: none. */
+/* Returns the session of a route; NULL: none. */
 static const char *session_of(const struct call *c)
 {
     for (unsigned i = 0; i < c->route->param_count; i++)

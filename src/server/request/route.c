@@ -45,7 +45,7 @@ const struct route routes[ROUTE_COUNT] = {
 #include "schema/routes.def"
 };
 
-/* Length of the pattern's segment at p. */
+/* Returns the length of the pattern's segment at p. */
 static size_t segment(const char *p)
 {
     return strcspn(p, "/");

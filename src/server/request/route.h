@@ -93,7 +93,7 @@ bool route_matches(const struct route *r, const struct uri *u);
  * for each method of the path; 0: the path is unknown. HEAD finds GET. */
 const struct route *route_find(enum http_method method, const struct uri *u, unsigned *allowed);
 
-/* The index of a parameter's segment in the path; -1: it is not in the path. */
+/* Returns the index of a parameter's segment in the path; -1: it is not in the path. */
 int route_segment(const struct route *r, const char *name);
 
 #endif

@@ -28,7 +28,7 @@ enum {
     PROLOGUE_WITHIN = 1024, /* bytes searched backwards for a function's beginning */
 };
 
-/* Length of FF /2 with this ModRM and SIB; 0: it is not a call. */
+/* Returns the length of FF /2 with this ModRM and SIB; 0: it is not a call. */
 static size_t calls_group_bytes(uint8_t modrm, uint8_t sib)
 {
     unsigned mod = modrm >> 6, rm = modrm & 7;

@@ -144,7 +144,8 @@ static void other_block(struct other_reader *r, int piece)
     };
 }
 
-/* The index of the block with these bytes; -1: none. Chains lead from block to block in order. */
+/* Returns the index of the block with these bytes; -1: none. Chains lead from block to block in
+ * order. */
 static int other_find(struct other_reader *r, uintptr_t from, size_t n)
 {
     for (unsigned i = 0; i < r->blocks; i++) {
@@ -373,7 +374,7 @@ static void other_trust(const struct other_reader *r, const struct asked *a, uin
         to->proved = to->n + 1;
 }
 
-/* The word of a piece; 0: not copied. */
+/* Returns the word of a piece; 0: not copied. */
 static uintptr_t other_answer(const struct other_reader *r, int piece)
 {
     const char *p = other_piece(r, piece);

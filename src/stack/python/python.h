@@ -33,7 +33,7 @@ enum { PYTHON_OWN_LOOP = 1 };
  * frames; if the first walks do not find expected frames, Python is switched off. [any] */
 bool python_find(void);
 
-/* Sentence for capabilities: "CPython 3.12.3" or why not. Static. [any] */
+/* Returns the sentence for capabilities: "CPython 3.12.3" or why not. Static. [any] */
 const char *python_status(void);
 
 /* Returns the calling thread's frames, innermost first; 0: none, or it is not a Python thread.
@@ -54,7 +54,7 @@ int python_line(const struct stack_code *code, uint32_t place);
  * functions count, if the program exports them. [hot] */
 bool python_is_interpreter(uintptr_t pc);
 
-/* Memory that the copies of code objects have taken. [any] */
+/* Returns the memory that the copies of code objects have taken. [any] */
 size_t python_bytes(void);
 
 void python_forget(void); /* in a forked child */

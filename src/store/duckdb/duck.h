@@ -14,11 +14,11 @@ struct duck {
 #undef DUCK_MEMBER
 };
 
-/* The library's functions; NULL with a sentence if it is missing or too old. The library is looked
- * for in DUCKDB_ROOT (a folder, or its lib), in ../lib of the program, then by name. */
+/* Returns the library's functions; NULL with a sentence if it is missing or too old. The library is
+ * looked for in DUCKDB_ROOT (a folder, or its lib), in ../lib of the program, then by name. */
 const struct duck *duck_open(struct err *e);
 
-/* The path of the library; "" before duck_open. */
+/* Returns the path of the library; "" before duck_open. */
 const char *duck_path(void);
 
 #endif

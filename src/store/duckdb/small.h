@@ -43,7 +43,7 @@ int small_open(struct store_session *ss, struct err *e);
 void small_close(struct store_session *ss); /* detaches its file */
 void small_free(struct store_session *ss);
 
-/* The session of its file; NULL: the session is small. */
+/* Returns the session of its file; NULL: the session is small. */
 struct store_session *small_file(struct store_session *ss);
 
 /* Holds an up-to-date image, which does not change until small_release_image. *out is NULL, and

@@ -14,7 +14,7 @@ struct dw {
 #undef DW_MEMBER
 };
 
-/* The library's functions; NULL with a sentence if the library is missing or too old. */
+/* Returns the library's functions; NULL with a sentence if the library is missing or too old. */
 const struct dw *dw_open(struct err *e);
 
 #endif

@@ -60,8 +60,8 @@ static bool split_all(struct family *f, size_t from, size_t *args, size_t *tails
     return true;
 }
 
-/* Length of a cast "(Layout)" that precedes the text of every member at `from`; 0: there is
- * none. */
+/* Returns the length of a cast "(Layout)" that precedes the text of every member at `from`; 0:
+ * there is none. */
 static size_t common_cast(const struct family *f, size_t from)
 {
     struct span first = f->spans[from];

@@ -220,8 +220,8 @@ static struct span drop_before(struct span s)
     return s;
 }
 
-/* The name of a functor: the last name of its path before arguments or parameters, or the name
- * before that if the last one tells nothing. */
+/* Returns the name of a functor: the last name of its path before arguments or parameters, or the
+ * name before that if the last one tells nothing. */
 static struct span functor_name(struct span s)
 {
     struct span last = {s.at, 0}, before = last;

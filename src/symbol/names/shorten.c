@@ -249,7 +249,7 @@ static void put_rows(struct table *t, struct row *rows, size_t count, enum detai
     }
 }
 
-/* Columns of the text up to the first '<'; 0: there is none. */
+/* Returns the number of columns of the text up to the first '<'; 0: there is none. */
 static size_t head_columns(const struct buf *b, size_t from)
 {
     if (b->len == from)

@@ -37,7 +37,7 @@ static inline size_t skip_operator(struct span s, size_t i)
     return i;
 }
 
-/* Columns of UTF-8 text. */
+/* Returns the number of columns of UTF-8 text. */
 static inline size_t columns(const char *at, size_t len)
 {
     size_t n = 0;

@@ -231,7 +231,7 @@ static const char *join_lines(struct peer *p, struct span lines, size_t *len)
     return text;
 }
 
-/* Length of the next piece: at most PIECE bytes, not ending inside a character. */
+/* Returns the length of the next piece: at most PIECE bytes, not ending inside a character. */
 static size_t piece_of(const char *text, size_t len)
 {
     size_t n = len < PIECE ? len : PIECE;

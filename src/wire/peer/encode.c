@@ -464,7 +464,7 @@ void peer_start(struct peer_encoder *e)
     peer_send_all(e);
 }
 
-/* That format's name of a status of ours. */
+/* Returns that format's name of a status of ours. */
 static const char *status_word(const char *ours)
 {
     static const char *const skipped[] = {"unavailable", "failed", "not_built"};

@@ -51,8 +51,8 @@ static bool awaits(const struct peer *p, size_t i, int64_t correlation)
            peer_cell(&p->kernels, i, PEER_kernel_has_details) != 0;
 }
 
-/* The row for a detail: the next one that waits, else any that fits; the number of rows if none
- * does. */
+/* Returns the row for a detail: the next one that waits, else any that fits; the number of rows if
+ * none does. */
 static size_t find_row(struct peer *p, int64_t correlation)
 {
     size_t n = p->kernels.count, i = p->kernel_next;
@@ -75,7 +75,7 @@ static size_t find_row(struct peer *p, int64_t correlation)
 
 /* ---- launch configurations ------------------------------------------------------------------- */
 
-/* Name of a kernel_id; an id that no dictionary defined is named by its number. */
+/* Returns the name of a kernel_id; an id that no dictionary defined is named by its number. */
 static int64_t kernel_name(struct peer *p, int64_t id)
 {
     char text[40];

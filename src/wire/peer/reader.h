@@ -148,9 +148,9 @@ void peer_text_reset(struct peer *p, size_t line); /* room for the strings of a 
 void peer_add(struct peer *p, enum record_type type, const void *row);
 void peer_deliver(struct peer *p); /* all queues, dictionaries first */
 
-/* The row of a key; a new key gets a new row. NULL: a failure, or the set is full, so that the row
- * that would refer to the new one is an orphan. The bound keeps a small log from taking much
- * memory. */
+/* Returns the row of a key; a new key gets a new row. NULL: a failure, or the set is full, so that
+ * the row that would refer to the new one is an orphan. The bound keeps a small log from taking
+ * much memory. */
 int64_t *peer_set_put(struct peer *p, struct rowset *s, const int64_t *key, bool *added);
 
 /* Our id of a stream; number and context may be CELL_NULL. */
@@ -220,16 +220,16 @@ int64_t peer_scope_of(struct peer *p, struct span user_scope);
 /* Returns the instance that stands for a scope of which only the name is known; 0: none. */
 int64_t peer_scope_named(struct peer *p, int64_t name_id);
 
-/* Our function of a function_id; 0: none, or no room. */
+/* Returns our function of a function_id; 0: none, or no room. */
 int64_t peer_function(struct peer *p, int64_t id);
 
 /* Adds a line of an instruction, once. file_id: the client's. */
 void peer_line(struct peer *p, int64_t function, int64_t offset, int64_t file_id, int64_t line);
 
-/* Our name id of an entry of a client's dictionary; 0: none. */
+/* Returns our name id of an entry of a client's dictionary; 0: none. */
 int64_t peer_dict_name(const struct peer_dict *d, int64_t id);
 
-/* Id of a stack's text, 0: empty. */
+/* Returns the id of a stack's text, 0: empty. */
 uint32_t peer_stack_text(struct peer *p, struct span escaped);
 
 /* Our stack id of a text, or of a function_id; 0: none; CELL_NULL: unknown. */

@@ -133,7 +133,7 @@ static void put_narrow(struct peer_encoder *e, struct rows_line *l, const struct
     rows_put(l, cell(b, COL_counter_start, i), cells);
 }
 
-/* The number of the member for a metric; -1: the line has none. */
+/* Returns the number of the member for a metric; -1: the line has none. */
 static int wide_member(struct peer_encoder *e, int64_t metric, bool kernel)
 {
     size_t len;

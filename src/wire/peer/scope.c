@@ -182,7 +182,7 @@ static int64_t scope_cell(const struct peer *p, size_t row, unsigned column)
     return peer_cell(&p->rows, row, column);
 }
 
-/* The open scope of a row; a new one gets the row's values. */
+/* Returns the open scope of a row; a new one gets the row's values. */
 static int64_t *open_scope(struct peer *p, size_t row, int64_t start)
 {
     int64_t id = scope_cell(p, row, PEER_scope_scope_instance_id);

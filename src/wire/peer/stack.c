@@ -163,7 +163,7 @@ static size_t split(const char *text, const char *end, struct piece ring[DEPTH_M
     return n;
 }
 
-/* Our stack id of a node; 0: there is no room. */
+/* Returns our stack id of a node; 0: there is no room. */
 static int64_t node_of(struct peer *p, int64_t parent, int64_t frame, int64_t depth)
 {
     const int64_t key[2] = {parent, frame};
@@ -200,7 +200,7 @@ static int64_t read_stack(struct peer *p, const char *text, size_t len)
     return node;
 }
 
-/* Our stack id of a text; 0: the text is no stack. */
+/* Returns our stack id of a text; 0: the text is no stack. */
 static int64_t stack_of_text(struct peer *p, uint32_t text)
 {
     size_t len;

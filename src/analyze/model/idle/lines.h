@@ -63,7 +63,7 @@ int idle_lines_merge(struct model *into, const struct model *from, int64_t shift
  * one gets the ns. total: the sum of counts, above 0. 0 or GPUFL_E_NOMEM. */
 int idle_lines_divide(int64_t ns, const uint64_t *counts, size_t n, uint64_t total, int64_t *out);
 
-/* Half the width of Wilson's 95 % interval for a share of hits in n. n above 0. */
+/* Returns half the width of Wilson's 95 % interval for a share of hits in n. n above 0. */
 double idle_lines_half_width(uint64_t hits, uint64_t n);
 
 #endif

@@ -99,8 +99,8 @@ const struct code_function *device_code_at(const struct device_code *c, uint32_t
 const struct code_line *device_code_line(const struct device_code *c, uint32_t function,
                                          int64_t offset, uint32_t level);
 
-/* Instructions of a function (level 0) in the order of their offsets: *count indexes in lines,
- * which the caller frees; NULL: out of memory. */
+/* Returns the instructions of a function (level 0) in the order of their offsets: *count indexes in
+ * lines, which the caller frees; NULL: out of memory. */
 uint32_t *device_code_list(const struct device_code *c, uint32_t function, size_t *count);
 
 /* Appends the text of a source; false where not all of it is there. */

@@ -30,7 +30,7 @@ int sum_external_batch(struct model *m, const struct wire_batch *b);
 int sum_external_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_external_finish(struct model *m);
 
-/* The name of a kind: "custom0". [any] */
+/* Returns the name of a kind: "custom0". [any] */
 const char *sum_external_kind(int64_t kind);
 
 #endif

@@ -127,7 +127,7 @@ static inline void sample_count_add(struct sample_count *a, const struct sample_
     a->issue_known += b->issue_known;
 }
 
-/* Half the width of the 95 % interval (Wilson's) of a share of n samples, as a share. */
+/* Returns half the width of the 95 % interval (Wilson's) of a share of n samples, as a share. */
 double sample_margin(double share, uint64_t n);
 
 /* Returns the margin of a kernel's share of all samples of the session, which is its share of the

@@ -89,7 +89,7 @@ static inline bool sass_has(const struct sass_values *v, enum sass_metric a)
 /* True if the session has the metric for any instruction: then the others have 0 of it. */
 bool sum_sass_counted(const struct sum_sass *s, enum sass_metric a);
 
-/* Sectors that coalesced accesses would take; CELL_NULL: not known. */
+/* Returns the number of sectors that coalesced accesses would take; CELL_NULL: not known. */
 int64_t sass_ideal_sectors(const struct sass_values *v);
 
 static inline const struct sass_place *sum_sass_place(const struct sum_sass *s, size_t i)

@@ -36,7 +36,7 @@ int scope_tree_place(struct sum_scopes *s, int64_t instance, int64_t parent, uin
 /* Finds the child with that name, or makes it. */
 int scope_tree_child(struct sum_scopes *s, uint32_t parent, uint32_t name, uint32_t *node);
 
-/* The node of a handle. Shortens the chain of forwarded handles. */
+/* Returns the node of a handle. Shortens the chain of forwarded handles. */
 uint32_t scope_tree_node(struct sum_scopes *s, uint32_t handle);
 
 /* Sets a flag of an instance that is known. */

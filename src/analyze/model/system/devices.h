@@ -52,8 +52,8 @@ int sum_devices_finish(struct model *m);
  * description. */
 int sum_devices_expect(struct model *m, int64_t id, uint32_t *at);
 
-/* The device of a row. If the row names none (as in the public client's logs) and there is only one
- * device, it is that one. */
+/* Returns the device of a row. If the row names none (as in the public client's logs) and there is
+ * only one device, it is that one. */
 uint32_t sum_devices_resolve(const struct model *m, int64_t index);
 
 /* True if the device's work is known, so that 0 means none. After finish. */

@@ -39,7 +39,7 @@ int wait_list_add(struct wait_list *l, const struct wait_item *w)
     return 0;
 }
 
-/* End of the ascending run that starts at i. */
+/* Returns the end of the ascending run that starts at i. */
 static size_t run_end(const struct wait_list *l, size_t i)
 {
     while (++i < l->count && compare(&l->items[i - 1], &l->items[i]) <= 0)

@@ -209,8 +209,8 @@ static void lose_kernel(size_t at)
     end_kernel(at);
 }
 
-/* The kernel's place; if none is free, that of the oldest kernel. NULL: the kernel's place was
- * given to another one, or that of a later kernel was. */
+/* Returns the kernel's place; if none is free, that of the oldest kernel. NULL: the kernel's place
+ * was given to another one, or that of a later kernel was. */
 static struct pending *pending_of(uint64_t dispatch)
 {
     size_t oldest = 0;

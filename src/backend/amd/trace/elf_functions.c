@@ -38,7 +38,7 @@ static int compare(const void *a, const void *b)
     return ORDER(x->address, y->address);
 }
 
-/* The name of a symbol; NULL: there is none, or no NUL ends it. */
+/* Returns the name of a symbol; NULL: there is none, or no NUL ends it. */
 static const char *name_at(const uint8_t *names, size_t size, uint32_t at)
 {
     const char *name = at < size ? (const char *)names + at : NULL;

@@ -83,7 +83,7 @@ static void find_hip(void)
 
 static int64_t count_in(void *graph, int depth);
 
-/* Kernels of one node; CELL_NULL: not known. */
+/* Returns the number of kernels of one node; CELL_NULL: not known. */
 static int64_t count_node(void *node, int depth)
 {
     int type = -1;

@@ -38,8 +38,8 @@ int tool_sample(const struct trace_config *c, struct err *e);
 /* 0 if the tool is initialized, else why not. [owner] */
 int tool_ready(struct err *e);
 
-/* Why the library refused a kind that it has; for HIP_RUNTIME_API, calls that make graphs. "": it
- * did not refuse the kind. [owner, collector] */
+/* Returns why the library refused a kind that it has; for HIP_RUNTIME_API, calls that make graphs.
+ * "": it did not refuse the kind. [owner, collector] */
 const char *tool_refusal(enum rocp_kind kind);
 
 /* In the child of a fork: keeps nothing more of code that is loaded. */

@@ -53,7 +53,7 @@ struct cupti_search {
     int files;                              /* entries that are paths of files */
 };
 
-/* Candidates, best first, that fit a driver of this CUDA version (0: not known).
+/* Returns the candidates, best first, that fit a driver of this CUDA version (0: not known).
  * Looks at files and the environment only. NULL: out of memory; the caller's, by mem_free. */
 struct cupti_search *cupti_search(int cuda_version);
 

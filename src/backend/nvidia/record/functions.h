@@ -28,7 +28,8 @@ struct functions {
 void functions_init(struct functions *f);
 void functions_fini(struct functions *f);
 
-/* Number of a function; a new one is added. UINT32_MAX: no room. name: NULL counts as "". */
+/* Returns the number of a function; a new one is added. UINT32_MAX: no room. name: NULL counts as
+ * "". */
 uint32_t functions_put(struct functions *f, uint64_t crc, uint32_t index, const char *name);
 
 /* Returns the sink's id of a function of a context of this device (the driver's ordinal). codeless

@@ -161,7 +161,7 @@ void graphs_forget(void)
 
 static int64_t count_nodes(const struct cuda *c, cuda_graph graph, int depth);
 
-/* Kernels that one node runs, or CELL_NULL. */
+/* Returns the number of kernels that one node runs, or CELL_NULL. */
 static int64_t count_node(const struct cuda *c, cuda_node node, int depth)
 {
     int type;

@@ -99,7 +99,7 @@ static bool launch_captured(struct trace *t, uint32_t id, const struct cupti_cal
 
 /* ---- entry ----------------------------------------------------------------------------- */
 
-/* Kernels that a call starts if it succeeds and is not captured. */
+/* Returns the number of kernels that a call starts if it succeeds and is not captured. */
 static uint64_t launch_count(uint32_t id, const struct cupti_callback *c)
 {
     if (__builtin_expect(id == ID_cuLaunchCooperativeKernelMultiDevice, 0))

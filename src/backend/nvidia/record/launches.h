@@ -17,7 +17,7 @@ int launches_enable(struct trace *t);
 /* Ends CUPTI's reports of launches. [any] */
 void launches_disable(struct trace *t);
 
-/* Time spent in all callbacks, extrapolated from the sampled ones. [any] */
+/* Returns the time spent in all callbacks, extrapolated from the sampled ones. [any] */
 int64_t launches_cost(struct trace *t);
 
 /* How long reading the clock takes, so that it is not counted as the callbacks' time. [any] */

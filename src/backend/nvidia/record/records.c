@@ -146,7 +146,7 @@ static uint32_t device_ask(struct records *r, uint32_t number)
     return s->ops->device(s, &row);
 }
 
-/* Id of a device by the library's number, which is the program's ordinal. */
+/* Returns the id of a device by the library's number, which is the program's ordinal. */
 static uint32_t device_id(struct records *r, uint32_t number)
 {
     if (number >= DEVICES)
@@ -209,7 +209,7 @@ static void config_key(struct records *r, const struct cupti_kernel *k, struct c
     key->cache = k->cache;
 }
 
-/* Local memory per thread: if it is 0 in the record, the launch has found it. */
+/* Returns the local memory per thread: if it is 0 in the record, the launch has found it. */
 static int64_t local_per_thread(const struct cupti_kernel *k)
 {
     return k->local_per_thread || !k->name ? (int64_t)k->local_per_thread

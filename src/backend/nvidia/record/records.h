@@ -50,7 +50,8 @@ void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old);
 /* True once operation ids were seen: from then on prescan is worth its time. */
 bool records_want_prescan(const struct records *r);
 
-/* Id of a device by the library's number, which is the program's ordinal; 0: unknown. */
+/* Returns the id of a device by the library's number, which is the program's ordinal; 0:
+ * unknown. */
 uint32_t records_device(struct records *r, uint32_t number);
 
 /* Returns the number of kernel records in a buffer. */

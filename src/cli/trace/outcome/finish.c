@@ -32,8 +32,8 @@ const char *finish_run_id(const struct trace_request *r, const struct place *p)
     return p->created || (format && strcmp(format, "native") != 0) ? NULL : p->run;
 }
 
-/* The path to report: the session, if this run has only one and the directory has sessions of other
- * runs; else the directory. */
+/* Returns the path to report: the session, if this run has only one and the directory has sessions
+ * of other runs; else the directory. */
 static const char *report_path(const struct finish *f, const struct sessions *s)
 {
     if (s->foreign && s->ours == 1)

@@ -33,7 +33,7 @@ int finish_run(void *arg);
 enum { PASS_DONE, PASS_LEFT_NOTHING, PASS_STILL_RUNS };
 int finish_pass(void *arg);
 
-/* Id of the run whose sessions count, or NULL: all below the directory count. */
+/* Returns the id of the run whose sessions count, or NULL: all below the directory count. */
 const char *finish_run_id(const struct trace_request *r, const struct place *p);
 
 #endif

@@ -35,7 +35,7 @@ enum why_binary {
     WHY_FOREIGN, /* of another architecture or word size */
 };
 
-/* The kind of a file. path: an ELF file, or a script, of which the interpreter counts. */
+/* Returns the kind of a file. path: an ELF file, or a script, of which the interpreter counts. */
 enum why_binary why_look_at(const char *path);
 
 /* The file that execvp(command) runs; false: none. size: PATH_MAX. */

@@ -104,7 +104,7 @@ static void take_one(struct marks *m, const char *message, int sender)
         close(sender);
 }
 
-/* The descriptor that came with a message; -1: none. */
+/* Returns the descriptor that came with a message; -1: none. */
 static int sender_of(struct msghdr *h)
 {
     int fd = -1;

@@ -101,7 +101,8 @@ void pm_device_stop(struct pm_device *d);
 /* Releases the counters and frees everything: state PM_UNUSED. */
 void pm_device_close(struct pm_device *d);
 
-/* Devices with a living primary context, bit by the driver's ordinal, of the first 32. [any] */
+/* Returns the devices with a living primary context, bit by the driver's ordinal, of the first 32.
+ * [any] */
 uint32_t pm_devices_in_use(void);
 
 /* Returns the number of bytes of the driver's buffer: the number asked for; if that is 0, what two

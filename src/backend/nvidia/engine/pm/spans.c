@@ -1,7 +1,7 @@
 /* spans.c - see pm/spans.h. */
 #include "backend/nvidia/engine/pm/spans.h"
 
-/* The last window; there has been one. */
+/* Returns the last window; there has been one. */
 static struct pm_span *last(struct pm_spans *s)
 {
     return &s->ring[(s->count - 1) % PM_SPANS];
