@@ -119,8 +119,9 @@ class Local(unittest.TestCase):
             self.assertEqual(server.ask("GET", "/healthz", Origin=own).status, 200)
 
     def test_loopback_only(self):
-        out = subprocess.run([PROGRAM, "--local", "--listen", "0.0.0.0:0"], capture_output=True, text=True,
-                             timeout=PATIENCE, cwd=tempfile.gettempdir())
+        with tempfile.TemporaryDirectory(prefix="gpufl-server-") as folder:
+            out = subprocess.run([PROGRAM, "--local", "--listen", "0.0.0.0:0"], capture_output=True, text=True,
+                                 timeout=PATIENCE, cwd=folder)
         self.assertEqual(out.returncode, 2)
         self.assertIn("loopback", out.stderr)
 
@@ -454,9 +455,14 @@ class Misbehaves(unittest.TestCase):
 class Started(unittest.TestCase):
     """What the server is given when it starts, and what it says about it."""
 
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="gpufl-server-")  # without --data the server's data is in its own folder
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
     def run_it(self, *arguments, **environment):
         return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=PATIENCE,
-                              env={**os.environ, **environment}, cwd=tempfile.gettempdir())
+                              env={**os.environ, **environment}, cwd=self.folder)
 
     def test_options(self):
         for arguments, words in ((["--listen", "nowhere"], "ADDRESS:PORT"), (["--listen", "127.0.0.1:99999"], "65535"),
