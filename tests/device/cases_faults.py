@@ -9,7 +9,6 @@ import subprocess
 
 import counts
 import modules
-import stalls
 from cases_engines import BROUGHT, ran_or_said_why_not
 from lab import NO_NVDISASM, Skipped, case, expect, ledger_closes, nobody_takes_code_apart
 
