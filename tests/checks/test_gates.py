@@ -17,8 +17,10 @@ GOOD = {"docs/README.md": INDEX, "docs/a.md": PAGE, "docs/b.md": "[a heading](a.
         "docs/ARCHITECTURE.md": WALK, "docs/adr/0007-seven.md": PAGE, "src/x.c": "/* What x is: docs/a.md, x.c. */\nint x;\n\n/* Seven parameters: the library wants them. */\n"
         "void y(int a, int b, int c, int d, int e, int f, int g)\n{\n}\n",
         "src/x.h": "/* X. */\nint tried(void); /* for tests */\n",
-        "bench/x.py": "# A thread ends.\n# It was heard.\nheartbeat = \"It's behind it: 'heard'\" % f.tell()  # behind\n",
+        "bench/x.py": "# A thread ends.\n# It was heard.\nheartbeat = \"It's behind it: 'heard'\" % f.tell()  # behind\n\n\n"
+        "def one(x):\n    x += 1\n    return x\n",
         "web/x.ts": "// A thread ends.\n// It was heard.\nconst shear = `${x} heard`; /* behind */\n",
+        "bench/y.py": "import os.path\nimport sys  # noqa: F401\n\n__all__ = [\"sys\"]\nos.path.join(\"a\")\n",
         "README.md": "# The same\n\nReturns where it ends. See \"whoever it is\".\n"}
 OVER = "x" * 101
 
@@ -82,6 +84,13 @@ BAD = (
     ("web/bad.ts", "const isTo" + "ld = 1;\n", "web/bad.ts:1: name isTold: write: reported"),
     ("web/bad.tsx", "/* X.\n */\nthis.#te" + "ll(1);\n", "web/bad.tsx:3: name tell: write: reported"),
     ("bench/bad.mjs", "const x = `y ${let" + "Go(1)}`;\n", "bench/bad.mjs:1: name letGo: write: detach"),
+    ("bench/bad.py", "import os\n", "bench/bad.py:1: unused import of os"),
+    ("bench/bad.py", "import os\nfrom os import path as p, sep\n\nos.stat(sep)\n", "bench/bad.py:2: unused import of p"),
+    ("bench/bad.py", "import os.path\nimport os\n\nos.stat(1)\n", "bench/bad.py:1: unused import of os.path"),
+    ("scripts/bad", "#!/usr/bin/env python3\nimport os\n", "scripts/bad:2: unused import of os"),
+    ("bench/bad.py", "def f():\n    f()\n\n\ndef f():\n    f()\n", "bench/bad.py:5: f is defined in line 1, too"),
+    ("bench/bad.py", "class A:\n    def f(self):\n        pass\n\n    def f(self):\n        pass\n", "bench/bad.py:5: f is defined"),
+    ("bench/bad.py", "def two(x):\n    x += 1\n    return x\n", "bench/x.py:6: one is a copy of two in bench/bad.py"),
     ("examples/bad.cpp", "/* Of " + "two one. */\n", "examples/bad.cpp:1: \"/* Of\": write: a sentence"),
     ("examples/bad.cpp", "/* It" + " closes. */\n", "examples/bad.cpp:1: \"/* It\": write: a sentence that names"),
     ("docs/a.md", "[c](c.md)\n", "docs/a.md:1: link to c.md, which does not exist"),
