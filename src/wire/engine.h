@@ -19,6 +19,7 @@ enum engine_bit {
 struct engine_row {
     const char *name, *feature; /* "": it has none */
     const char *does, *no_pass, *peer;
+    const char *slows, *slows_option, *slows_value; /* NULL: left out */
     enum gpufl_engine next;  /* runs in its place if it is not available; itself: none */
     unsigned asks;           /* enum engine_bit */
     enum record_type record; /* read only if `feature` is not "", or of Trace */

@@ -5,6 +5,7 @@
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
 #include "analyze/model/idle/table.h"
+#include "wire/engine.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,30 +38,32 @@ static bool collects(const struct model *m, const char *feature)
     return !strcmp(status, "collected") || !strcmp(status, "partial");
 }
 
+/* Returns what the engine did to kernels (engine_row.slows); NULL: nothing. */
+static const char *slowing(const struct model *m)
+{
+    const struct engine_row *r = engine_find(model_text(m, m->facts.engine));
+    if (m->facts.simulated || !r || !r->slows || !collects(m, r->feature))
+        return NULL;
+    uint32_t value = r->slows_option ? sum_facts_option(m, r->slows_option) : 0;
+    bool always = !r->slows_option;
+    return always || (value && !strcmp(model_text(m, value), r->slows_value)) ? r->slows : NULL;
+}
+
 bool findings_slowed(const struct model *m)
 {
-    const char *engine = model_text(m, m->facts.engine);
-    if (m->facts.simulated)
-        return false;
-    if (!strcmp(engine, "SassMetrics") || !strcmp(engine, "Deep"))
-        return collects(m, "sass_metrics");
-    uint32_t mode = sum_facts_option(m, "range_mode");
-    return !strcmp(engine, "RangeProfiler") && mode && !strcmp(model_text(m, mode), "kernels") &&
-           collects(m, "range_counters");
+    return slowing(m) != NULL;
 }
 
 /* ---- sentences ------------------------------------------------------------------------- */
 
 static void say_slowed(const struct model *m, struct buf *out)
 {
-    const char *engine = model_text(m, m->facts.engine);
-    if (findings_slowed(m))
+    const char *slows = slowing(m);
+    if (slows)
         buf_printf(out,
                    "Waits and idle time are not the program's own: engine %s %s. Engine Trace "
                    "measures them.\n",
-                   engine,
-                   strcmp(engine, "RangeProfiler") ? "makes kernels take many times as long"
-                                                   : "runs each kernel several times");
+                   model_text(m, m->facts.engine), slows);
 }
 
 /* ns that GPUs were idle because an engine kept the program; *of_run gets that time as a part of

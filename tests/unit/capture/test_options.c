@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/file/file.h"
 #include "tests/unit/support/tmpdir.h"
+#include "wire/engine.h"
 
 #include "tests/unit/support/document.h"
 
@@ -530,6 +531,26 @@ static void put_document(struct buf *b)
     buf_str(b, document_tail);
 }
 
+/* An engine that slows kernels with one value of an option names them as the table has them, and
+ * has a feature, by which a report knows that the engine ran. */
+TEST(engines_name_options_that_exist)
+{
+    const char *near;
+    int slow = 0, with_option = 0;
+    for (const struct engine_row *r = engine_table; r->name; r++) {
+        int id = r->slows_option ? option_find(r->slows_option, &near) : -1;
+        slow += r->slows != NULL;
+        with_option += id >= 0;
+        assert_true(!r->slows || *r->feature);
+        assert_int_equal(id >= 0, r->slows_option != NULL);
+        assert_int_equal(r->slows_value != NULL, r->slows_option != NULL);
+        assert_true(id < 0 ||
+                    (r->slows && !option_check((enum option_id)id, r->slows_value, NULL)));
+    }
+    assert_int_equal(slow, 3);
+    assert_int_equal(with_option, 1);
+}
+
 TEST(test_document)
 {
     struct buf b;
@@ -558,7 +579,7 @@ int main(void)
         CASE(test_bad_values),        CASE(test_bad_value_leaves_the_source_below),
         CASE(test_config_file),       CASE(test_rules),
         CASE(test_first_flush),       CASE(test_secret_is_not_reported),
-        CASE(test_injected_defaults), CASE(test_secret_is_not_reported),
+        CASE(test_injected_defaults), CASE(engines_name_options_that_exist),
         CASE(test_disabled),          CASE(test_sizes),
         CASE(test_longest_duration),  CASE(test_no_memory),
         CASE(test_document),          CASE(test_options_without_a_field_from_code),
