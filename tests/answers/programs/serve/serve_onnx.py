@@ -4,6 +4,7 @@ import sys
 import time
 
 import numpy
+import onnx
 import onnxruntime
 import torch
 from onnx import TensorProto, helper, numpy_helper

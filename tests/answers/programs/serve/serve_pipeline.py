@@ -6,6 +6,7 @@ import time
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy
+import torch
 from PIL import Image
 from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessor, pipeline
 
