@@ -1,6 +1,7 @@
 /* hip.c - libamdhip64.so.6 without a GPU: queues that are busy for as long as their work takes, on
- * the machine's clock. FAKE_ROCM=devices=N gives N devices (2). Each function passes through the
- * tables of the SDK as the real ones do. FAKE_CODE is a file with the kernels' code object. */
+ * the machine's clock. FAKE_ROCM=devices=N gives N devices (2), slower=N makes kernels N times as
+ * long. Each function passes through the tables of the SDK as the real ones do. FAKE_CODE is a file
+ * with the kernels' code object. */
 #include "hip.h"
 #include "hooks.h"
 
@@ -64,15 +65,23 @@ static struct {
     int device_count, stream_count;
     struct graph graphs[GRAPHS];
     _Atomic int graph_count;
+    int slower;
     uint64_t address;
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT, .address = 0x7f0000000000};
 
 static __thread int device;
 
+/* The number after `name` in FAKE_ROCM. */
+static int scripted(const char *name, int otherwise)
+{
+    const char *script = getenv("FAKE_ROCM"), *at = script ? strstr(script, name) : NULL;
+    return at ? atoi(at + strlen(name)) : otherwise;
+}
+
 static void start(void)
 {
-    const char *script = getenv("FAKE_ROCM"), *n = script ? strstr(script, "devices=") : NULL;
-    me.device_count = n ? atoi(n + strlen("devices=")) : 2;
+    me.device_count = scripted("devices=", 2);
+    me.slower = scripted("slower=", 1);
     for (int i = 0; i < DEVICES; i++)
         me.defaults[i].device = i;
     fake_register("hip", &me.hooks);
@@ -166,7 +175,7 @@ static void null_joins(void)
 static void run(struct stream *s, const struct fake_kernel *k, struct dim3 grid, struct dim3 block,
                 size_t shared, int64_t reported)
 {
-    int64_t length = k->duration == REPORTED ? reported : k->duration;
+    int64_t length = k->duration == REPORTED ? reported : k->duration * me.slower;
     struct fake_dispatch d = {
         .kernel = k,
         .device = s->device,
