@@ -48,10 +48,10 @@ static const struct words several = {
 /* Returns the words of the first vendor that has any. */
 static const struct words *standard(void)
 {
-    const struct vendor *const *v = vendors;
-    while (!(*v)->words)
-        v++;
-    return (*v)->words;
+    const struct words *first = NULL;
+    for (const struct vendor *const *v = vendors; *v && !first; v++)
+        first = (*v)->words;
+    return first;
 }
 
 const struct words *words_of(const char *arch)
