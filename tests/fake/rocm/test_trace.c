@@ -160,9 +160,8 @@ TEST(words_are_amds)
                                          "Context", "nvtx",         " shared ", "a thread "};
     struct run r;
     struct child c;
-    /* On a slow host the steps are longer; a finding needs 1 % of them. */
-    run_with(&r, NEW, LIST("FAKE_ROCM=slower=20", NULL, NULL), NULL,
-             LIST("40", "graphs=2", "device=3"));
+    const char *const slower[] = {"FAKE_ROCM=slower=20", NULL, NULL}; /* findings need 1 % of it */
+    run_with(&r, NEW, slower, NULL, LIST("40", "graphs=2", "device=3"));
     check_counts(&r, "complete", 46, 2);
     assert_int_equal(int_at(r.report, "synchronizations.by_kind.context.count"), 3);
     assert_int_equal(gpufl_run(&r.w, &c, NULL, NULL, LIST("report", r.logs, "--full")), 0);
