@@ -62,9 +62,9 @@ static void use(int n, bool with_init)
 /* ms: of the work that the thread launches and waits for. */
 static void *wait_for_work(void *ms)
 {
-    cuda_stream stream;
-    cuda_graph graph;
-    cuda_exec exec;
+    static cuda_stream stream;
+    static cuda_graph graph; /* which the fake driver never frees */
+    static cuda_exec exec;
     if (cuStreamCreate(&stream, 0) || cuGraphCreate(&graph, 0))
         exit(BROKEN_EXIT);
     fake_graph_add(graph, 1, *(int *)ms * INT64_C(1000000), NULL);
