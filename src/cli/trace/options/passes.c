@@ -39,8 +39,8 @@ static const char *list_engines(char *out, size_t size)
             len += (size_t)snprintf(out + len, size - len, "%s%s", len ? ", " : "", last->name);
         last = r;
     }
-    if (len < size)
-        snprintf(out + len, size - len, " and %s", last->name);
+    if (last && len < size)
+        snprintf(out + len, size - len, "%s%s", len ? " and " : "", last->name);
     return out;
 }
 
