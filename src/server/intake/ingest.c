@@ -477,12 +477,10 @@ void ingest_finish(struct ingest_body *b, struct ingest_answer *a)
     if (b->session) {
         pthread_mutex_lock(&b->session->lock);
         snprintf(b->answer.host, sizeof b->answer.host, "%s", b->session->owner.host);
-        pthread_mutex_unlock(&b->session->lock);
-    }
-    if (b->mode == INGEST_BY_OFFSET) {
-        pthread_mutex_lock(&b->session->lock);
-        const struct session_channel *c = ingest_channel(b);
-        b->answer.offset = c ? c->offset : -1;
+        if (b->mode == INGEST_BY_OFFSET) {
+            const struct session_channel *c = ingest_channel(b);
+            b->answer.offset = c ? c->offset : -1;
+        }
         pthread_mutex_unlock(&b->session->lock);
     }
     make_durable(b);
