@@ -275,7 +275,7 @@ struct store_ops {
                  struct err *e);
     /* Stores a line of a type that this version does not know, unchanged. The loader also stores
      * header lines and counts here, under channels that begin with a dot
-     * (server/intake/loader.h). */
+     * (server/intake/loader/loader.h). */
     int (*unknown)(struct store_session *ss, const char *channel, const char *line, size_t len,
                    struct err *e);
     int (*commit)(struct store_session *ss, const struct store_position *p, unsigned n,

@@ -21,7 +21,7 @@
 
 #include "base/err.h"
 #include "meta/meta.h"
-#include "server/intake/loader.h"
+#include "server/intake/loader/loader.h"
 #include "store/store.h"
 
 #include <stdint.h>

@@ -6,7 +6,7 @@
 
 #include "analyze/compare/digest.h"
 #include "base/json.h"
-#include "server/intake/loader.h"
+#include "server/intake/loader/loader.h"
 #include "wire/decode.h"
 
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
  *
  * NDJSON is made while it is sent, by a worker of a separate pool: batches are encoded as the
  * columns are walked, so that memory does not grow with the session. */
-#include "server/intake/loader.h"
+#include "server/intake/loader/loader.h"
 #include "server/request/handlers.h"
 #include "server/request/parts.h"
 #include "server/request/session_ref.h"

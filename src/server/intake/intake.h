@@ -8,7 +8,7 @@
 
 #include "server/intake/ingest.h"
 #include "server/intake/journal.h"
-#include "server/intake/loader.h"
+#include "server/intake/loader/loader.h"
 #include "server/intake/sessions.h"
 
 struct intake_config {

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/intake/loader.h"
+#include "server/intake/loader/loader.h"
 #include "wire/encode.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* row_writer.h - writes the rows of one session, from its frames to a commit. loader.h has the
- * threads; loader_session.c decides when to commit, to try again and to set aside.
+ * threads; loader/session.c decides when to commit, to try again and to set aside.
  *
  * A session is *open* while its writer has a decoder. A transaction is *begun* by its first frame
  * and ended by row_writer_commit. An error undoes the transaction, and all its frames have to be

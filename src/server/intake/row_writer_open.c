@@ -5,7 +5,7 @@
  * names of configurations, the registry its header, its end and its counts. */
 #include "server/intake/row_writer.h"
 
-#include "server/intake/loader.h"
+#include "server/intake/loader/loader.h"
 
 #include <string.h>
 

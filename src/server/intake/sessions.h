@@ -37,7 +37,7 @@ struct session_owner {
 };
 
 struct row_writer;    /* loader.c: the loader's state of a session */
-struct queue_session; /* loader_queue.c: its waiting frames */
+struct queue_session; /* loader/queue.c: its waiting frames */
 
 struct intake_session {
     char workspace[STORE_ID_MAX], session[STORE_ID_MAX];

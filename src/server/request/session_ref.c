@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "server/common/logs.h"
-#include "server/intake/loader.h"
+#include "server/intake/loader/loader.h"
 #include "server/request/parts.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* test_loader_queue.c - the order of sessions: no workspace delays another, small sessions come
  * first, and nothing waits for ever. */
 #include "base/file/file.h"
-#include "server/intake/loader_queue.h"
+#include "server/intake/loader/queue.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 

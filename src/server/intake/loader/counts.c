@@ -1,9 +1,9 @@
-/* loader_counts.c - a session's counts in the small tables, and what is reported to pages.
+/* counts.c - a session's counts in the small tables, and what is reported to pages.
  *
  * Pages of a running session show these counts: they follow a commit soon where few sessions run,
  * and later where many do, so that the small tables are not written more often for more sessions.
  * The session's thread. */
-#include "server/intake/loader_inside.h"
+#include "server/intake/loader/inside.h"
 
 #include "base/log.h"
 

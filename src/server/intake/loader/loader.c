@@ -1,16 +1,16 @@
 /* loader.c - the threads that load: which session is next, when to commit, what to try again.
  *
- * A queue a thread (loader_queue.h), which keeps the order of the journal within a session. A
+ * A queue a thread (loader/queue.h), which keeps the order of the journal within a session. A
  * thread looks at all its sessions a few dozen times a second: commits those that are due, retries
  * a few that failed, ends, closes. A session that fails costs others only the time of its retries.
  * */
-#include "server/intake/loader.h"
+#include "server/intake/loader/loader.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/intake/aside.h"
-#include "server/intake/loader_inside.h"
+#include "server/intake/loader/inside.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
-/* loader_failing.c - the sessions of each workspace that are tried again, as of a thread's last
- * check of all its sessions; see loader_inside.h. They count for their workspace alone: others may
+/* failing.c - the sessions of each workspace that are tried again, as of a thread's last
+ * check of all its sessions; see loader/inside.h. They count for their workspace alone: others may
  * send meanwhile. */
-#include "server/intake/loader_inside.h"
+#include "server/intake/loader/inside.h"
 
 #include "base/alloc.h"
 

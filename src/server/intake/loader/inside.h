@@ -1,13 +1,13 @@
-/* loader_inside.h - what the files of the loader share. loader.c has the queues and the threads,
- * loader_session.c what a thread does with one of its sessions, row_writer.c makes rows and a
- * commit of a session's frames, loader_counts.c has a session's counts and reports about it. A
+/* inside.h - what the files of the loader share. loader.c has the queues and the threads,
+ * loader/session.c what a thread does with one of its sessions, row_writer.c makes rows and a
+ * commit of a session's frames, loader/counts.c has a session's counts and reports about it. A
  * frame goes through the files in this order. */
 #ifndef GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 #define GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 
 #include "base/process/thread.h"
-#include "server/intake/loader.h"
-#include "server/intake/loader_queue.h"
+#include "server/intake/loader/loader.h"
+#include "server/intake/loader/queue.h"
 
 enum { LOADER_THREADS_MAX = 16 };
 
@@ -70,7 +70,7 @@ struct loader {
 /* ns that the next frame of a thread has waited. */
 int64_t loader_thread_lag(struct loader_thread *t);
 
-/* ---- loader_failing.c ------------------------------------------------------------------------ */
+/* ---- loader/failing.c ------------------------------------------------------------------------ */
 
 /* Counts the sessions that are tried again. [the thread] */
 void loader_failing_note(struct loader_thread *t);
@@ -79,7 +79,7 @@ void loader_failing_note(struct loader_thread *t);
 void loader_failing_add(struct loader_thread *t, const char *workspace, struct ingest_backlog *out);
 void loader_failing_free(struct loader_thread *t);
 
-/* ---- loader_session.c and loader_counts.c: all by the session's thread ----------------------- */
+/* ---- loader/session.c and loader/counts.c: all by the session's thread ----------------------- */
 
 /* Finds or makes the session's row writer; NULL: out of memory. */
 struct row_writer *loader_session(struct loader_thread *t, struct intake_session *s);
@@ -97,7 +97,7 @@ void loader_note_commit(struct loader_thread *t, struct row_writer *g, uint64_t 
 void loader_note_failure(struct loader_thread *t, struct row_writer *g, int rc,
                          const struct err *e);
 
-/* ---- loader_together.c ----------------------------------------------------------------------- */
+/* ---- loader/together.c ----------------------------------------------------------------------- */
 
 bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, int64_t now);
 
@@ -108,7 +108,7 @@ void loader_commit_due(struct loader_thread *t, int64_t now);
  * check of all sessions; while sessions collect, at the first check after a tenth of a second. */
 void loader_commit_ended(struct loader_thread *t);
 
-/* ---- loader_session.c ------------------------------------------------------------------------ */
+/* ---- loader/session.c ------------------------------------------------------------------------ */
 
 /* Writes the end of a session that is complete and committed, and reports it. */
 void loader_end(struct loader_thread *t, struct row_writer *g);

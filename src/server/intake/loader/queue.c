@@ -1,5 +1,5 @@
-/* loader_queue.c - see loader_queue.h. */
-#include "server/intake/loader_queue.h"
+/* queue.c - see loader/queue.h. */
+#include "server/intake/loader/queue.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -10,7 +10,7 @@
  * does not know, under their channel; header lines under LOADER_HEADERS; and counts of decoding
  * under LOADER_COUNTS, a JSON object for each commit, which are added up.
  *
- * Workspaces take turns, so that one with much to load does not delay the others (loader_queue.h).
+ * Workspaces take turns, so that one with much to load does not delay the others (loader/queue.h).
  * At most open_most sessions are open concurrently: the one used longest ago is committed and
  * closed for the next one.
  *
@@ -22,8 +22,8 @@
  * The loader registers sessions (meta.h), updates their counts, and ends them: some time after an
  * `end` row, when their sender says that they are complete, or when they have been silent for
  * long. */
-#ifndef GPUFL_SERVER_INTAKE_LOADER_H
-#define GPUFL_SERVER_INTAKE_LOADER_H
+#ifndef GPUFL_SERVER_INTAKE_LOADER_LOADER_H
+#define GPUFL_SERVER_INTAKE_LOADER_LOADER_H
 
 #include "base/err.h"
 #include "server/intake/ingest.h"

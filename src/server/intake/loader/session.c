@@ -1,6 +1,6 @@
-/* loader_session.c - what a thread of the loader does with one session: give, commit, try
+/* session.c - what a thread of the loader does with one session: give, commit, try
  * again, set aside, end, close; see loader.h. */
-#include "server/intake/loader_inside.h"
+#include "server/intake/loader/inside.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

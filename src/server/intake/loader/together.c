@@ -1,7 +1,7 @@
-/* loader_together.c - transactions of several sessions that end at about the same time: their
+/* together.c - transactions of several sessions that end at about the same time: their
  * entries are one transaction of the small tables, and their rows go to the store together where it
  * gains by that. */
-#include "server/intake/loader_inside.h"
+#include "server/intake/loader/inside.h"
 
 #include "base/clock.h"
 #include "meta/together.h"
