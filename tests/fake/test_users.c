@@ -163,7 +163,8 @@ TEST(between_windows)
     run_free(&r);
 }
 
-/* What was sampled until then is kept. Turns: samples and kernel records alternate. */
+/* Samplers give CUPTI up, and what they sampled until then is kept. With windows, samples and
+ * kernel records alternate. */
 TEST(samplers_give_it_up)
 {
     static const char *const ways[][5] = {

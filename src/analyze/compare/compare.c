@@ -115,7 +115,7 @@ static bool knows(const struct digest *d, bool kernels)
     return kernels ? d->kernel_count != CELL_NULL : !d->scopes_unknown;
 }
 
-/* The number of the side's sessions that know how many kernels, or scopes, they had. */
+/* Returns the number of the side's sessions that know how many kernels, or scopes, they had. */
 static size_t knowing(const struct comparison *c, unsigned side, bool kernels)
 {
     size_t n = 0;

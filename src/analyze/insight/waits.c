@@ -42,7 +42,7 @@ static bool slow_waited(const struct wait_line *l)
     return calls >= INSIGHT_slow_calls || longest;
 }
 
-/* The calls of a line that waited. Those that seldom wait count if slow_waited() is true. */
+/* Returns how many calls of a line waited. Those that seldom wait count if slow_waited(l). */
 static uint64_t waited(const struct wait_line *l, enum wait_call c)
 {
     return l->calls[c] - (slow_waited(l) ? 0 : l->slow[c].calls);
@@ -305,7 +305,7 @@ static bool is_loop(const struct model *m, const struct wait_line *l, uint64_t *
                             INSIGHT_loop_copies, 1000);
 }
 
-/* "73.58s blocked across 50 calls", and the line's calls that do not make it a loop. */
+/* Puts "73.58s blocked across 50 calls", and how many other calls the line has. */
 static void put_across(const struct wait_cost *w, uint64_t calls, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];

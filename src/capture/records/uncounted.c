@@ -60,7 +60,7 @@ static unsigned reason_number(const char *why)
     return 0;
 }
 
-/* Finds the cell of a key, or takes a free one. false: there is none. */
+/* Finds the cell of a key, or takes a free one. False: there is none. */
 static bool find_cell(uint64_t key, size_t *cell)
 {
     uint64_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -109,7 +109,7 @@ static const char *reason_text(unsigned number)
                   : "for another reason";
 }
 
-/* The message's names, and how many more there are. */
+/* What the message lists, and how many names it leaves out. */
 struct list {
     char text[LIST_TEXT];
     size_t len, more;
@@ -128,7 +128,7 @@ static void add(struct list *l, const char *name, uint64_t count, const char *wh
     l->len += n;
 }
 
-/* Scopes whose names have no line: the number of them for each reason. Returns the sum. */
+/* Writes for each reason how many scopes have no line of their own. Returns their sum. */
 static uint64_t report_unnamed(struct writer *w, struct intern *names)
 {
     uint64_t sum = 0;

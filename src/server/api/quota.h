@@ -108,7 +108,7 @@ void quota_refresh(struct quotas *q, struct meta *m);
  * that fails, the log says so, and the next call writes them. */
 void quota_keep(struct quotas *q, struct meta *m);
 
-/* The end of the day, ns since the Unix epoch. */
+/* Returns the end of the day, ns since the Unix epoch. */
 int64_t quota_resets(int64_t now);
 
 #endif

@@ -139,11 +139,13 @@ static void deep_left(struct trace *t, uint32_t id, const struct cupti_callback 
 }
 
 /* After the switch the gate counts no calls: then sampling, if it goes on, cannot be ended. */
-static bool deep_yield(struct trace *t)
+static const char *deep_yield(struct trace *t)
 {
     (void)t;
     int sampling = PHASE_SAMPLING;
-    return atomic_compare_exchange_strong(&me.phase, &sampling, PHASE_YIELDED);
+    return atomic_compare_exchange_strong(&me.phase, &sampling, PHASE_YIELDED)
+               ? NULL
+               : "it goes on since the time of sampling was over";
 }
 
 /* ---- reports to the session ----------------------------------------------------------------- */

@@ -178,13 +178,13 @@ const char *nv_engines_unending(const struct trace *t)
     return why;
 }
 
-bool nv_engines_yield(struct trace *t)
+const char *nv_engines_yield(struct trace *t)
 {
-    bool all = true;
-    for (size_t i = NV_ENGINES; i-- > 0 && all;)
+    const char *why = NULL;
+    for (size_t i = NV_ENGINES; i-- > 0 && !why;)
         if (t->engines[i].runs && nv_engines[i]->yield)
-            all = nv_engines[i]->yield(t);
-    return all;
+            why = nv_engines[i]->yield(t);
+    return why;
 }
 
 bool nv_engines_last(void)

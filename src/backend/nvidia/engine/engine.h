@@ -98,8 +98,8 @@ struct nv_engine_ops {
     void (*wake)(struct trace *t);
 
     /* Ends for the rest of the session what cannot be ended while threads are in the driver.
-     * False: that is not possible now, or the library refused. [any, at the driver's gate] */
-    bool (*yield)(struct trace *t);
+     * Returns NULL, or why that did not succeed. [any, at the driver's gate] */
+    const char *(*yield)(struct trace *t);
 
     /* A context was created. [any] */
     void (*context)(struct trace *t, cuda_context context);
@@ -185,9 +185,9 @@ enum nv_contexts nv_engines_contexts(const struct trace *t);
 bool nv_engines_can_suspend(const struct trace *t);
 /* Why a running engine cannot be ended while threads are in the driver; NULL: all can. [any] */
 const char *nv_engines_unending(const struct trace *t);
-/* Calls `yield` of every running engine, in the reverse order. False: one of them could not, and
- * those after it were not asked. [any, at the driver's gate] */
-bool nv_engines_yield(struct trace *t);
+/* Calls `yield` of every running engine, in the reverse order, until one does not succeed. Returns
+ * NULL, or why that engine did not. [any, at the driver's gate] */
+const char *nv_engines_yield(struct trace *t);
 /* True if some engine outlives its session. [any] */
 bool nv_engines_last(void);
 

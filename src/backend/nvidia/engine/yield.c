@@ -68,13 +68,13 @@ static bool is_counted(const struct trace *t)
 
 struct ending {
     struct trace *t;
-    bool ended;
+    const char *why; /* it did not succeed; NULL: it did */
 };
 
 static void end(void *arg)
 {
     struct ending *ending = arg;
-    ending->ended = nv_engines_yield(ending->t);
+    ending->why = nv_engines_yield(ending->t);
 }
 
 const char *yield_engines(struct trace *t)
@@ -84,6 +84,8 @@ const char *yield_engines(struct trace *t)
         return NULL;
     if (!is_counted(t))
         return "in this session nothing tells when no thread is inside the driver";
+    if (driver_gate_is_inside())
+        return "the thread that begins it is inside the driver";
     bool shut = false;
     for (int64_t until = clock_mono() + PATIENCE; !shut && clock_mono() < until;) {
         shut = earlier_calls_returned() &&
@@ -92,7 +94,6 @@ const char *yield_engines(struct trace *t)
         if (!shut)
             nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
     }
-    if (!shut)
-        return "a thread was inside the driver for 2 s, or a graph was being captured";
-    return ending.ended ? NULL : "CUPTI did not end sampling";
+    return shut ? ending.why
+                : "a thread was inside the driver for 2 s, or a graph was being captured";
 }

@@ -213,11 +213,11 @@ static void pc_alternate_stop(struct trace *t, bool quiet)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* No thread switches any more. */
-static bool pc_alternate_yield(struct trace *t)
+/* From here on no thread switches any more. */
+static const char *pc_alternate_yield(struct trace *t)
 {
     pc_alternate_stop(t, true);
-    return true;
+    return NULL;
 }
 
 static void conclude(struct sink *s)

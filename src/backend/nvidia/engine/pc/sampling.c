@@ -432,14 +432,14 @@ bool pc_sampling_resume(struct trace *t)
     return any || (!wanted && !nv_engine_failed(t, NV_PC_SAMPLING));
 }
 
-/* After a refused begin, kernel records cannot be switched off (ADR 10): the program would not get
- * CUPTI as it is without gpufl. */
-static bool pc_yield(struct trace *t)
+/* Where sampling was refused once, kernel records cannot be switched off (ADR 10), so that the
+ * program would not get CUPTI as it is without gpufl. */
+static const char *pc_yield(struct trace *t)
 {
     if (pc_sampling_failed())
-        return false;
+        return "CUPTI refused to sample some context, and after that keeps kernel records on";
     pc_sampling_stop(t, true);
-    return !begun_anywhere();
+    return begun_anywhere() ? "CUPTI did not end sampling" : NULL;
 }
 
 static void pc_wake(struct trace *t)
