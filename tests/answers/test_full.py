@@ -5,7 +5,7 @@
 
 Sessions without measurements (examples/data) are read, too. For each program: one fact has one number, wherever it stands;
 the parts of idle time add up to what the bar says, and their shares to 100 % at most; a percentage of the summary names its
-whole; "none" stands above no table with rows; and what a note explains is in its table.
+whole; "none" stands above no table with rows; what a note explains is in its table; and HIGH stands before MEDIUM before LOW.
 """
 import argparse
 import json
@@ -130,6 +130,20 @@ def faults_of_shares(text):
             yield f"a share without its whole: {found[0].strip()}"
 
 
+def faults_of_order(text, report):
+    """Yields where the section of insights prints a finding below a less severe one, or in another order than by gain."""
+    names = ("HIGH", "MEDIUM", "LOW")
+    printed = re.findall(r"^  (HIGH|MEDIUM|LOW) [^\n]*\n(?:  \S[^\n]*\n)*      ([^\n]*)", section(text, "Insights"), re.M)
+    severities = [names.index(severity) for severity, _ in printed]
+    if severities != sorted(severities):
+        yield f"a finding below a less severe one: {' '.join(severity for severity, _ in printed)}"
+    for name in names:
+        texts = [" ".join(one["text"].split()) for one in report["insights"] if one["severity"].upper() == name]
+        at = [next((k for k, whole in enumerate(texts) if whole.startswith(said)), -1) for severity, said in printed if severity == name]
+        if at != sorted(at) or -1 in at:
+            yield f"{name} findings are printed as {at}, and not in the order of what they give back"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpufl", required=True, type=pathlib.Path)
@@ -142,7 +156,7 @@ def main():
         text = subprocess.run([*run, "--full", program], capture_output=True, text=True, check=True).stdout
         report = json.loads(subprocess.run([*run, "--json", program], capture_output=True, check=True).stdout)
         for fault in (*faults_of_idle(text), *faults_of_waits(text, report), *faults_of_kernels(text, report),
-                      *faults_of_none(text, report), *faults_of_shares(text), *faults_of_steps(text)):
+                      *faults_of_none(text, report), *faults_of_shares(text), *faults_of_steps(text), *faults_of_order(text, report)):
             faults += 1
             print(f"{program.name}: {fault}")
     print(f"{len(programs)} reports, {faults} contradictions")

@@ -5,6 +5,7 @@
 #include "analyze/insight/insight.h"
 #include "analyze/report/page.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -46,17 +47,19 @@ static bool is_vain(const struct insight *i)
     return i->rule->category == INSIGHT_SYNCHRONIZATION && !i->gives_back;
 }
 
-/* True if a finding above has the same next step, which is then not repeated. */
-static bool step_is_above(const struct insights *in, const struct insight *i)
+/* True if a finding printed above has the same next step, which is then not repeated. */
+static bool step_is_above(const struct insight *const *printed, size_t count, const char *next)
 {
-    for (const struct insight *a = in->items; a < i; a++)
-        if (!a->part_of && !is_vain(a) && !strcmp(a->next, i->next))
+    for (size_t k = 0; k < count; k++)
+        if (!is_vain(printed[k]) && !strcmp(printed[k]->next, next))
             return true;
     return false;
 }
 
-static void put_insight(struct page *p, const struct insight *i)
+/* Prints finding `at` of those that are printed. */
+static void put_insight(struct page *p, const struct insight *const *printed, size_t at)
 {
+    const struct insight *i = printed[at];
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct buf text;
     buf_init(&text, TEXT_MAX);
@@ -84,8 +87,7 @@ static void put_insight(struct page *p, const struct insight *i)
     page_evidence(p, i, &text);
     page_item(p, "      ", &text);
     if (!is_vain(i))
-        buf_printf(&text, "Next: %s",
-                   step_is_above(&p->report->insights, i) ? "as above." : i->next);
+        buf_printf(&text, "Next: %s", step_is_above(printed, at, i->next) ? "as above." : i->next);
     page_item(p, "      ", &text);
     buf_fini(&text);
 }
@@ -114,25 +116,52 @@ static void put_unjudged(struct page *p)
                   n == 1 ? "is" : "are");
 }
 
-void page_insights(struct page *p)
+/* Fills *printed with the findings that are printed, those first that give back most. Returns their
+ * number; *left is the number of the others. */
+static size_t choose(const struct page *p, const struct insight **printed, size_t *left)
 {
     const struct insights *in = &p->report->insights;
-    size_t shown = 0, small = 0, left = 0, top = report_top(p->report);
+    size_t shown = 0, small = 0, top = report_top(p->report);
     for (size_t i = 0; i < in->count; i++) {
         const struct insight *f = &in->items[i];
         bool worth = insight_is_share(p->model, f->gives_back, FIRST_WORTH, 1000);
         if (f->part_of)
             continue;
         if (shown >= top || (!worth && small >= LOW_SHOWN) || same_rule(in, i) >= RULE_SHOWN) {
-            left++;
+            ++*left;
             continue;
         }
-        if (!shown)
-            page_heading(p, "Insights");
-        put_insight(p, f);
+        printed[shown++] = f;
         small += !worth;
-        shown++;
     }
+    return shown;
+}
+
+/* HIGH before MEDIUM before LOW, and within each the order of insights, by what they give back. */
+static int by_severity(const void *a, const void *b)
+{
+    const struct insight *x = *(const struct insight *const *)a;
+    const struct insight *y = *(const struct insight *const *)b;
+    if (x->severity != y->severity)
+        return x->severity > y->severity ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+void page_insights(struct page *p)
+{
+    const struct insights *in = &p->report->insights;
+    const struct insight **printed = calloc(in->count + 1, sizeof *printed);
+    size_t left = 0;
+    if (!printed) {
+        p->code = GPUFL_E_NOMEM;
+        return;
+    }
+    size_t shown = choose(p, printed, &left);
+    qsort(printed, shown, sizeof *printed, by_severity);
+    if (shown)
+        page_heading(p, "Insights");
+    for (size_t i = 0; i < shown; i++)
+        put_insight(p, printed, i);
     if (left)
         page_text(p, "… and %zu more: see --json", left);
     if (in->left_out)
@@ -140,4 +169,5 @@ void page_insights(struct page *p)
                   (unsigned long long)in->left_out);
     if (shown)
         put_unjudged(p);
+    free(printed);
 }
