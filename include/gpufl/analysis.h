@@ -66,7 +66,7 @@ GPUFL_API void gpufl_report_options_init(struct gpufl_report_options *o, size_t 
 GPUFL_API int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *out,
                            char *error, size_t error_size);
 
-/* What gpufl_symbolize did, over all sessions under the path. */
+/* Holds what gpufl_symbolize did, over all sessions under the path. */
 struct gpufl_symbolized {
     size_t size;        /* sizeof of the caller's struct, set by the caller */
     uint64_t sessions;  /* sessions that were read */
@@ -106,12 +106,12 @@ GPUFL_API int gpufl_export_gpuflight(const char *path, const char *dir, char *er
 
 /* ---- rows as columns ------------------------------------------------------------------------ */
 
-/* A session that was read. One thread at a time may use it. Texts and data obtained from it are
- * valid until gpufl_tables_close and must not be changed. */
+/* Stands for a session that was read. One thread at a time may use it. Texts and data obtained from
+ * it are valid until gpufl_tables_close and must not be changed. */
 struct gpufl_tables;
 
-/* What a session says of itself. Times are ns since the Unix epoch; if the log has no clock row,
- * they are on CLOCK_MONOTONIC of the program's host. */
+/* Holds what a session says of itself. Times are ns since the Unix epoch; if the log has no clock
+ * row, they are on CLOCK_MONOTONIC of the program's host. */
 struct gpufl_session {
     size_t size; /* sizeof of the caller's struct, set by the caller */
     char id[128], app[256], engine[64], backend[64];
@@ -137,7 +137,7 @@ enum gpufl_column_type {
 #define GPUFL_UNKNOWN       INT64_MIN
 #define GPUFL_UNKNOWN_INT32 INT32_MIN
 
-/* A column of a table. */
+/* Describes a column of a table. */
 struct gpufl_column {
     size_t size; /* sizeof of the caller's struct, set by the caller */
     const char *name, *unit;
@@ -164,12 +164,12 @@ GPUFL_API void gpufl_tables_close(struct gpufl_tables *t);
 /* Fills those members of *out that out->size covers. */
 GPUFL_API void gpufl_tables_session(const struct gpufl_tables *t, struct gpufl_session *out);
 
-/* Name of the table with this index, from 0; NULL after the last. Static storage. All sessions have
- * the same tables. */
+/* Returns the name of the table with this index, from 0; NULL after the last. Static storage. All
+ * sessions have the same tables. */
 GPUFL_API const char *gpufl_tables_name(size_t index);
 
-/* Name of the table's column with this index, from 0; NULL after the last, and for an unknown
- * table. Static storage. */
+/* Returns the name of the table's column with this index, from 0; NULL after the last, and for an
+ * unknown table. Static storage. */
 GPUFL_API const char *gpufl_tables_column_name(const char *table, size_t index);
 
 /* Fills *out with a column. The column is made at its first use. INVAL: the table or the index does

@@ -32,8 +32,8 @@ extern "C" {
 
 #define GPUFL_VERSION "0.1.0"
 
-/* Every error code: name, value, sentence. Functions return 0 or one of the
- * negative values. gpufl_error_text gives the sentence. */
+/* Lists every error code: name, value, sentence. Functions return 0 or one of the negative values.
+ * gpufl_error_text gives the sentence. */
 #define GPUFL_ERRORS(E)                                                                            \
     E(NOMEM, -1, "out of memory")                                                                  \
     E(INVAL, -2, "invalid argument")                                                               \
@@ -56,14 +56,14 @@ enum gpufl_error {
 #undef GPUFL_ERROR_ENUM
 };
 
-/* The sentence for a code, also for an unknown number; never NULL, static storage. */
+/* Returns the sentence for a code, also for an unknown number; never NULL, static storage. */
 GPUFL_API const char *gpufl_error_text(int code);
 
-/* The library's version, "MAJOR.MINOR.PATCH"; static storage. */
+/* Returns the library's version, "MAJOR.MINOR.PATCH"; static storage. */
 GPUFL_API const char *gpufl_version(void);
 
-/* Which vendor's libraries the session uses: GPUFL_BACKEND_<name>, and its name in options. SIM is
- * a simulated GPU; sessions recorded with SIM say so. */
+/* Says which vendor's libraries the session uses: GPUFL_BACKEND_<name>, and its name in options.
+ * SIM is a simulated GPU; sessions recorded with SIM say so. */
 #define GPUFL_BACKENDS(B)                                                                          \
     B(AUTO, Auto)                                                                                  \
     B(NVIDIA, Nvidia)                                                                              \
@@ -98,12 +98,11 @@ enum gpufl_engine {
 #undef GPUFL_ENGINE_ENUM
 };
 
-/* What gpufl_init takes. Fill the struct with gpufl_options_init, then change fields.
- * A field that differs from its default beats the environment and the config
- * file. A field left at its default is taken from GPUFL_*, else from config_file, unless
- * gpufl_options_set says that the default is meant. docs/options.md describes every
- * field. The strings are the caller's; NULL is the default. A value that is not
- * understood is reported on stderr, and the default is used. */
+/* Holds what gpufl_init takes. Fill the struct with gpufl_options_init, then change fields. A field
+ * that differs from its default beats the environment and the config file. A field left at its
+ * default is taken from GPUFL_*, else from config_file, unless gpufl_options_set says that the
+ * default is meant. docs/options.md describes every field. The strings are the caller's; NULL is
+ * the default. A value that is not understood is reported on stderr, and the default is used. */
 struct gpufl_options {
     size_t size; /* sizeof of the caller's struct, set by gpufl_options_init */
 
@@ -169,14 +168,14 @@ GPUFL_API int gpufl_init(const struct gpufl_options *opts);
  * only then. Do not call this function from a signal handler. */
 GPUFL_API void gpufl_shutdown(void);
 
-/* True while a session runs in this process. */
+/* Returns true while a session runs in this process. */
 GPUFL_API bool gpufl_active(void);
 
-/* Id of the running or last session, a lower-case UUID; "" before the first session.
+/* Returns the id of the running or last session, a lower-case UUID; "" before the first session.
  * Never NULL, valid until the next gpufl_init. */
 GPUFL_API const char *gpufl_session_id(void);
 
-/* Directory of the running or last session; "" before the first session. Never NULL,
+/* Returns the directory of the running or last session; "" before the first session. Never NULL,
  * valid until the next gpufl_init. */
 GPUFL_API const char *gpufl_session_dir(void);
 
@@ -239,7 +238,7 @@ GPUFL_API int gpufl_system_stop(const char *name);
 GPUFL_API int gpufl_window_open(const char *name);
 GPUFL_API int gpufl_window_close(const char *name);
 
-/* What gpufl_upload_logs takes; strings are the caller's, NULL counts as "". */
+/* Holds what gpufl_upload_logs takes; strings are the caller's, NULL counts as "". */
 struct gpufl_upload_options {
     size_t size;             /* sizeof of the caller's struct */
     const char *log_path;    /* "" = the last session's */
@@ -251,7 +250,7 @@ struct gpufl_upload_options {
     int unreachable_ms; /* how long to wait for a server that never answers; 0: 15 s */
 };
 
-/* The result of an upload. */
+/* Holds the result of an upload. */
 struct gpufl_upload_result {
     size_t size;       /* sizeof of the caller's struct; set by the caller */
     uint64_t lines;    /* number of lines that the server took in this call */
@@ -269,11 +268,12 @@ struct gpufl_upload_result {
  * gpufl_shutdown: a running session cannot be sent as a whole. */
 GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 
-/* The server that gpufl_upload_logs sends to where its caller names none, as the options of the
- * running or last session name it in code, environment or config file; before the first session,
- * as environment and config file name it. The session's api_key and api_path belong to that server
- * alone. Copies at most size - 1 bytes and a NUL to out (NULL if size is 0), and returns the
- * URL's length in bytes: 0 if no server is named, or capture is disabled. [any thread] */
+/* Finds the server that gpufl_upload_logs sends to where its caller names none, as the options of
+ * the running or last session name it in code, environment or config file; before the first
+ * session, as environment and config file name it. The session's api_key and api_path belong to
+ * that server alone. Copies at most size - 1 bytes and a NUL to out (NULL if size is 0), and
+ * returns the URL's length in bytes: 0 if no server is named, or capture is disabled. [any
+ * thread] */
 GPUFL_API size_t gpufl_backend_url(char *out, size_t size);
 
 /* For benchmarks: while on, a running Trace session does the least that a tracer
@@ -290,20 +290,20 @@ GPUFL_API int gpufl_bench_floor(bool on);
  * stays without them. GPUFL_E_STATE: no engine traces. */
 GPUFL_API int gpufl_bench_idle(bool on);
 
-/* Entry point for CUDA_INJECTION64_PATH, called by the driver inside cuInit. Returns 1,
- * or 0 if the session could not begin; the program goes on in either case. */
+/* The driver calls this entry point for CUDA_INJECTION64_PATH inside cuInit. Returns 1, or 0 if the
+ * session could not begin; the program goes on in either case. */
 GPUFL_API int InitializeInjection(void);
 
-/* Entry point for NVTX_INJECTION64_PATH, called by each NVTX client of the process on its first
+/* Each NVTX client of the process calls this entry point for NVTX_INJECTION64_PATH on its first
  * call, with the function that returns the client's tables. The client's ranges become scopes.
  * Returns 1, or 0 if capture is disabled or the client offers nothing. */
 GPUFL_API int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table));
 
-/* Called by libgpufl-rocprofiler.so, the library that ROCP_TOOL_LIBRARIES names. Takes the
- * arguments of rocprofiler_configure, and an address in the rocprofiler-sdk that called it. Returns
- * what rocprofiler_configure is to return, which stays valid; NULL: capture is disabled, or nothing
- * can be recorded here. Starts a session once the tool is initialized, unless one runs. May be
- * called on any thread. */
+/* libgpufl-rocprofiler.so, the library that ROCP_TOOL_LIBRARIES names, calls this function. Takes
+ * the arguments of rocprofiler_configure, and an address in the rocprofiler-sdk that called it.
+ * Returns what rocprofiler_configure is to return, which stays valid; NULL: capture is disabled, or
+ * nothing can be recorded here. Starts a session once the tool is initialized, unless one runs. May
+ * be called on any thread. */
 GPUFL_API void *InitializeInjectionRocprofiler(uint32_t version, const char *runtime,
                                                uint32_t priority, void *client, const void *code);
 
