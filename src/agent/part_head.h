@@ -1,7 +1,7 @@
 /* part_head.h - reads the start of a part: its session, and its place in the channel.
  *
  * Every part of our logs begins with its header. Only some of the public client's windows name
- * their writer; each window counts as a whole. Owner's thread. */
+ * their writer; each window counts as a whole. Called by the owner's thread only. */
 #ifndef GPUFL_AGENT_PART_HEAD_H
 #define GPUFL_AGENT_PART_HEAD_H
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* A level at which one core compresses as fast as a fast network sends. */
+/* This is a level at which one core compresses as fast as a fast network sends. */
 enum { LEVEL = 3, CHUNK = 128 << 10, GZIP_BITS = 15 + 16 };
 
 struct part_stream {
@@ -81,7 +81,7 @@ static int64_t whole_lines(int fd, int64_t size, unsigned char *chunk)
     return 0;
 }
 
-/* True if a range is sent, and not the unchanged file. */
+/* Returns true if a range is sent, and not the unchanged file. */
 static bool is_range(const struct part_stream *s)
 {
     return s->in || s->zst;

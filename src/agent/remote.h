@@ -2,7 +2,7 @@
  * end. The addresses and members are those of docs/openapi.json.
  *
  * Each call makes one request and does not repeat it: the answer's status says whether that makes
- * sense (backoff_transient). One thread at a time. */
+ * sense (backoff_transient). Called by one thread at a time. */
 #ifndef GPUFL_AGENT_REMOTE_H
 #define GPUFL_AGENT_REMOTE_H
 
@@ -30,7 +30,7 @@ const char *remote_asked(const struct remote *r); /* "the server", or that and t
 void remote_set_watch(struct remote *r, const struct http_client_watch *watch);
 bool remote_answered(const struct remote *r);
 
-/* A line that was left out. */
+/* Describes a line that was left out. */
 struct remote_error {
     uint64_t line; /* of the body, from 1 */
     char type[32], reason[128];
@@ -64,7 +64,7 @@ struct remote_positions {
     bool known; /* the answer has a list of them */
 };
 
-/* A body to send. Texts are the caller's. */
+/* Describes a body to send. Texts are the caller's. */
 struct remote_body {
     const char *session;
     const char *channel;     /* of a window: its own */
@@ -98,8 +98,8 @@ int remote_complete_at(struct remote *r, const char *session, const struct remot
 
 /* ---- another way than HTTP ------------------------------------------------------------------- */
 
-/* Functions that answer like a server, with the statuses of HTTP. What the receiver has is unknown,
- * so there is no function for positions. */
+/* Holds functions that answer like a server, with the statuses of HTTP. What the receiver has is
+ * unknown, so there is no function for positions. */
 struct remote_way {
     const char *url, *asked; /* as remote_url and remote_asked; they live as long as arg */
     int (*send)(void *arg, const struct remote_body *b, struct remote_answer *a, struct err *e);
@@ -109,7 +109,7 @@ struct remote_way {
     void (*close)(void *arg);
 };
 
-/* way: constant; arg: owned by the remote if the result is 0. */
+/* Opens a remote of such functions. way: constant; arg: owned by the remote if the result is 0. */
 int remote_open_way(struct remote **out, const struct remote_way *way, void *arg, struct err *e);
 bool remote_is_blind(const struct remote *r); /* what the receiver has is unknown */
 void remote_tick(struct remote *r);
@@ -117,7 +117,7 @@ void *remote_arg(struct remote *r); /* of the way */
 
 /* ---- requests that send no session ----------------------------------------------------------- */
 
-/* The body of an answer of success; valid until the next request. */
+/* Holds the body of an answer of success; valid until the next request. */
 struct remote_text {
     const char *data;
     size_t len;
@@ -134,7 +134,7 @@ struct remote_tagged {
 /* With a tag the answer may be 304. */
 int remote_get_tagged(struct remote *r, const struct remote_tagged *t, struct remote_answer *a,
                       struct remote_text *out, struct err *e);
-/* An answer without end, given to `take` piece by piece (as http_client_call.write). */
+/* Describes an answer without end, given to `take` piece by piece (as http_client_call.write). */
 struct remote_listening {
     const char *path, *value; /* value: escaped, and appended to the path */
     int (*take)(void *arg, const char *data, size_t n);
@@ -144,7 +144,7 @@ struct remote_listening {
 int remote_listen(struct remote *r, const struct remote_listening *l, struct remote_answer *a,
                   struct err *e);
 
-/* Read an answer's body; for tests, too. False: it is no answer of that kind. */
+/* The functions read an answer's body; for tests, too. False: it is no answer of that kind. */
 bool remote_read_answer(const char *json, size_t len, struct remote_answer *a);
 bool remote_read_positions(const char *json, size_t len, struct remote_positions *p);
 

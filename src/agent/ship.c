@@ -38,8 +38,8 @@ const struct ship_words ship_words_code = {
     .again = "the next call goes on from there",
 };
 
-/* Called during a request; false ends it, if a server has not answered in the time that the caller
- * allows. While a server takes a body, bytes move. */
+/* This is called during a request; false ends it, if a server has not answered in the time that the
+ * caller allows. While a server takes a body, bytes move. */
 static bool on_request(void *arg, int64_t moved)
 {
     struct shipping *s = arg;
@@ -127,7 +127,7 @@ static const struct ship_words *words(const struct shipping *s)
     return s->config->words ? s->config->words : &ship_words_command;
 }
 
-/* True if neither another try nor another session would change the answer. */
+/* Returns true if neither another try nor another session would change the answer. */
 static bool refuses_all(struct shipping *s, const struct remote_answer *a)
 {
     const char *url = remote_url(s->config->remote), *proxy = remote_proxy(s->config->remote);
@@ -160,7 +160,7 @@ static int64_t wait_reachable(const struct shipping *s, int64_t wait)
     return wait < left ? wait : left;
 }
 
-/* True if the answer asks for a wait and is no failure. */
+/* Returns true if the answer asks for a wait and is no failure. */
 static bool is_not_now(int rc, const struct remote_answer *a)
 {
     return !rc && (a->status == 429 || (a->status == 503 && a->retry_after >= 0));
@@ -295,7 +295,7 @@ int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_b
 
 /* ---- by offset ----------------------------------------------------------------------------- */
 
-/* A channel that is being sent. */
+/* Describes a channel that is being sent. */
 struct course {
     const struct ship_part *parts; /* of the channel */
     size_t count;

@@ -10,7 +10,7 @@
  * while. For a server that answers "not now" (429, or 503 with Retry-After) the sender waits, up to
  * `patience`; that is no failure. A server that has not answered any request is given up when no
  * byte has moved for `unreachable`; one that has answered may be slow. Memory does not grow with
- * the session. One thread at a time. */
+ * the session. Called by one thread at a time. */
 #ifndef GPUFL_AGENT_SHIP_H
 #define GPUFL_AGENT_SHIP_H
 
@@ -34,7 +34,7 @@ struct ship_session {
     size_t count;
 };
 
-/* Callbacks for progress; NULL: not wanted. */
+/* Holds callbacks for progress; NULL: not wanted. */
 struct ship_watch {
     void *arg;
     /* Bytes on disk that are handled; never less than before in a session. */
@@ -47,7 +47,7 @@ struct ship_watch {
     void (*silent)(void *arg, int64_t ns, int64_t most);
 };
 
-/* How sentences name the options that the reader can set, and the next step. */
+/* Says how sentences name the options that the reader can set, and the next step. */
 struct ship_words {
     const char *server; /* "--server URL, or GPUFL_BACKEND_URL" */
     const char *key;    /* "--api-key-file or GPUFL_API_KEY" */
@@ -56,7 +56,7 @@ struct ship_words {
     const char *again;  /* "the same command goes on from there" */
 };
 
-/* For users of `gpufl upload`, and for callers of gpufl_upload_logs. */
+/* The words are for users of `gpufl upload`, and for callers of gpufl_upload_logs. */
 extern const struct ship_words ship_words_command, ship_words_code;
 
 struct ship_config {
@@ -76,7 +76,7 @@ struct ship_config {
     struct ship_watch watch;
 };
 
-/* The content of a window's sidecar. */
+/* Holds the content of a window's sidecar. */
 struct ship_sidecar {
     char id[PART_ID_MAX];
     int64_t crc32; /* of the file; -1: unknown */

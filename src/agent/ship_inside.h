@@ -6,7 +6,7 @@
 #include "agent/part_stream.h"
 #include "agent/ship.h"
 
-/* A session that is being sent. */
+/* Describes a session that is being sent. */
 struct shipping {
     const struct ship_config *config;
     const struct ship_session *session;
@@ -20,7 +20,7 @@ struct shipping {
     struct part_stream *stream; /* of the body at hand */
 };
 
-/* The next step after a request. */
+/* Names the next step after a request. */
 enum ship_step {
     SHIP_STEP_ANSWER, /* there is an answer that does not ask for another try */
     SHIP_STEP_AGAIN,  /* waited: try once more */
@@ -42,7 +42,7 @@ enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
 int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_body *b,
                   struct remote_answer *a, struct err *e);
 
-/* Called after progress: failures and waits are counted from 0 again. */
+/* This is called after progress: failures and waits are counted from 0 again. */
 void shipping_got_on(struct shipping *s);
 
 /* Reports the bytes on disk that are handled. */
@@ -55,7 +55,7 @@ void shipping_end(struct shipping *s, enum ship_end end, const char *fmt, ...)
 /* Sets the result to "the server answers 400: detail". */
 void shipping_refused(struct shipping *s, const struct ship_part *p, const struct remote_answer *a);
 
-/* ship_windows.c: sends the public client's sessions. */
+/* Sends the public client's sessions (ship_windows.c). */
 void ship_windows(struct shipping *s);
 
 #endif

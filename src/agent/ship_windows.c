@@ -41,7 +41,7 @@ void ship_sidecar_read(const struct ship_part *p, struct ship_sidecar *out)
     mem_free(text);
 }
 
-/* False: no other window need be tried. */
+/* Returns false if no other window need be tried. */
 static bool send_window(struct shipping *s, const struct ship_part *p)
 {
     struct ship_sidecar sidecar;

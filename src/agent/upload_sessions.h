@@ -3,14 +3,14 @@
  *
  * A log may have an end, or its writer may be gone: killed, crashed, machine lost. For a session of
  * this host the process is searched for; for one that was copied from another host it is unknown.
- * One thread. */
+ * Called by one thread only. */
 #ifndef GPUFL_AGENT_UPLOAD_SESSIONS_H
 #define GPUFL_AGENT_UPLOAD_SESSIONS_H
 
 #include "agent/ship.h"
 #include "analyze/read/discover.h"
 
-/* state, name in JSON, what it means */
+/* Lists each state with its name in JSON and what the state means. */
 #define UPLOAD_STATES(S)                                                                           \
     S(ENDED, "ended", "its log says that it ended")                                                \
     S(DIED, "died", "it has no end, and its program is gone: killed, or crashed")                  \
@@ -54,7 +54,7 @@ void upload_sessions_close(struct upload_sessions *u);
 const char *upload_state_name(enum upload_state s);
 const char *upload_state_text(enum upload_state s);
 
-/* True if no program writes to the session any more, as far as is known. */
+/* Returns true if no program writes to the session any more, as far as is known. */
 static inline bool upload_state_over(enum upload_state s)
 {
     return s == UPLOAD_ENDED || s == UPLOAD_DIED;

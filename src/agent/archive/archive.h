@@ -4,7 +4,7 @@
  * is sent last. Each file is one object, since a part of a log is far smaller than the limit of one
  * request (5 GiB), a failure costs one part, and no incomplete upload remains that has to be paid
  * for. From S3: each object's length and checksum must be the manifest's, else nothing appears at
- * the target. Memory does not grow with the session. Owner's thread. */
+ * the target. Memory does not grow with the session. Called by the owner's thread only. */
 #ifndef GPUFL_AGENT_ARCHIVE_ARCHIVE_H
 #define GPUFL_AGENT_ARCHIVE_ARCHIVE_H
 
@@ -12,13 +12,13 @@
 #include "agent/archive/s3.h"
 #include "net/client/backoff.h"
 
-/* Counters; they only grow. */
+/* Holds counters; they only grow. */
 struct archive_counts {
     uint64_t objects, bytes; /* sent or received */
     uint64_t had;            /* objects that the bucket had already */
 };
 
-/* A session to archive. The caller owns all of it. */
+/* Describes a session to archive. The caller owns all of it. */
 struct archive_job {
     struct s3 *s3;
     const char *folder;
@@ -41,8 +41,8 @@ int archive_manifest(struct s3 *s, const char *session, struct manifest *m, stru
 /* Lists the files of a session's folder with lengths and times, without sums. */
 int archive_list(const char *folder, struct manifest *m, struct err *e);
 
-/* True if the folder's files are those of the manifest: names, lengths, times. Files that do not
- * belong to a session are ignored. */
+/* Returns true if the folder's files are those of the manifest: names, lengths, times. Files that
+ * do not belong to a session are ignored. */
 bool archive_is_same(const char *folder, const struct manifest *m);
 
 /* Waits before another try. False: b has given up, or *stop is set. */

@@ -183,7 +183,7 @@ static bool take_member(struct json *j, const char *key, struct json_value v, vo
     return json_skip(j, v);
 }
 
-/* True if the text ends in the checksum of the text before it. */
+/* Returns true if the text ends in the checksum of the text before it. */
 static bool is_sealed(const char *text, size_t len)
 {
     char sum[SHA256_HEX], end[sizeof SEAL + SHA256_HEX + 4];

@@ -3,7 +3,8 @@
  * Layout in the bucket (docs/archive.md): PREFIX/SESSION/manifest.json, and for each file an object
  * PREFIX/SESSION/<16 digits of its SHA-256>-<name>. An object's name follows from its content, so
  * that a later archive of the same session overwrites no object of an earlier manifest. A session
- * without a complete manifest does not count. Functions that only compute; owner's thread. */
+ * without a complete manifest does not count. The functions only compute. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_AGENT_ARCHIVE_MANIFEST_H
 #define GPUFL_AGENT_ARCHIVE_MANIFEST_H
 
@@ -41,16 +42,16 @@ const struct manifest_file *manifest_find(const struct manifest *m, const char *
 
 /* Writes the text, which ends in its own checksum. sha256_load must have been called. */
 void manifest_write(const struct manifest *m, struct buf *out);
-/* GPUFL_E_INVAL with a sentence: the text is incomplete, changed, or of another format. sha256_load
- * must have been called. */
+/* Reads a manifest. GPUFL_E_INVAL with a sentence: the text is incomplete, changed, or of another
+ * format. sha256_load must have been called. */
 int manifest_read(struct manifest *m, const char *text, size_t len, struct err *e);
 
-/* True if a file of a session's folder belongs to the session: a part of its log, or a sidecar
- * of a window. */
+/* Returns true if a file of a session's folder belongs to the session: a part of its log, or a
+ * sidecar of a window. */
 bool manifest_takes(const char *name);
-/* True if the text can be a session's name in the bucket. */
+/* Returns true if the text can be a session's name in the bucket. */
 bool manifest_is_session(const char *text);
-/* Write "SESSION/manifest.json", and the key of a file's object. */
+/* The functions write "SESSION/manifest.json", and the key of a file's object. */
 void manifest_key(const char *session, char out[MANIFEST_KEY]);
 void manifest_file_key(const char *session, const struct manifest_file *f, char out[MANIFEST_KEY]);
 

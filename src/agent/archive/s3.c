@@ -12,7 +12,7 @@
 
 enum { PATH_MOST = S3_BUCKET_MAX + S3_NAME_MAX + S3_KEY_MAX + 16, TOKEN_MOST = 1024 };
 
-/* The sum of an empty text, with which requests without a body are signed. */
+/* This is the sum of an empty text, with which requests without a body are signed. */
 static const char EMPTY[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 struct s3 {
@@ -145,8 +145,8 @@ const char *s3_url(const struct s3 *s)
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-/* The text of the first element of that name from *at on, which moves past it; false: there is none
- * before end. The names and values that are read here have no entities. */
+/* Copies the text of the first element of that name from *at on, which moves past it; false: there
+ * is none before end. The names and values that are read here have no entities. */
 static bool element(const char **at, const char *end, const char *name, char *out, size_t size)
 {
     char open[40], close[40];
@@ -290,7 +290,7 @@ static bool is_page(const struct buf *body)
     return body->len && memmem(body->data, body->len, root, strlen(root));
 }
 
-/* The objects of one page. */
+/* Takes the objects of one page. */
 static int take_page(struct s3 *s, int (*take)(void *arg, const struct s3_entry *entry), void *arg,
                      char token_out[TOKEN_MOST])
 {

@@ -2,8 +2,8 @@
  *
  * Requests use http_client, in path style (ENDPOINT/BUCKET/KEY), and libcurl signs them (AWS
  * signature 4). Each call makes one request and does not repeat it. Bodies stream; memory does not
- * grow with them. The credentials are wiped by s3_close and are in no message. One thread at a
- * time. */
+ * grow with them. The credentials are wiped by s3_close and are in no message. Called by one thread
+ * at a time. */
 #ifndef GPUFL_AGENT_ARCHIVE_S3_H
 #define GPUFL_AGENT_ARCHIVE_S3_H
 
@@ -11,16 +11,18 @@
 
 enum { S3_KEY_MAX = 1024, S3_NAME_MAX = 512, S3_BUCKET_MAX = 64 };
 
-/* "s3://BUCKET/PREFIX": the prefix has no slash at its ends, and may be "". */
+/* Holds the parts of "s3://BUCKET/PREFIX": the prefix has no slash at its ends, and may be "". */
 struct s3_place {
     char bucket[S3_BUCKET_MAX];
     char prefix[S3_NAME_MAX];
 };
 
-/* GPUFL_E_INVAL with a sentence: names may have letters, digits, '.', '_' and '-' only. */
+/* Reads a place. GPUFL_E_INVAL with a sentence: names may have letters, digits, '.', '_' and '-'
+ * only. */
 int s3_place_read(const char *url, struct s3_place *out, struct err *e);
 
-/* NULL or "": the variables that AWS's own tools read, then a default; each comment lists them. */
+/* Holds the settings. NULL or "": the variables that AWS's own tools read, then a default; each
+ * comment lists them. */
 struct s3_config {
     const char *endpoint; /* AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; the region's at amazonaws.com */
     const char *region;   /* AWS_REGION, AWS_DEFAULT_REGION; us-east-1 */
@@ -37,8 +39,8 @@ struct s3_config {
 
 struct s3;
 
-/* GPUFL_E_INVAL: no credentials, or a malformed address. GPUFL_E_NOT_BUILT: libcurl or libsodium is
- * missing. */
+/* Opens a place. GPUFL_E_INVAL: no credentials, or a malformed address. GPUFL_E_NOT_BUILT: libcurl
+ * or libsodium is missing. */
 int s3_open(struct s3 **out, const struct s3_config *c, const struct s3_place *place,
             struct err *e);
 void s3_close(struct s3 *s);            /* NULL: none */
@@ -50,7 +52,8 @@ struct s3_answer {
     char detail[256];    /* the storage's message of an error; "" */
 };
 
-/* The body of an object. sha256: its sum in hex, which the storage checks when it receives it. */
+/* Describes the body of an object. sha256: its sum in hex, which the storage checks when it
+ * receives it. */
 struct s3_body {
     int64_t (*read)(void *arg, char *out, size_t size); /* as http_client_call.read */
     void *arg;
@@ -70,7 +73,7 @@ int s3_get_text(struct s3 *s, const char *key, struct buf *text, struct s3_answe
                 struct err *e);
 int s3_remove(struct s3 *s, const char *key, struct s3_answer *a, struct err *e);
 
-/* One object of a listing. */
+/* Describes one object of a listing. */
 struct s3_entry {
     char key[S3_KEY_MAX]; /* after the prefix */
     char modified[32];    /* "2026-11-28T10:00:00.000Z" */
@@ -81,8 +84,9 @@ struct s3_entry {
 int s3_list(struct s3 *s, int (*take)(void *arg, const struct s3_entry *entry), void *arg,
             struct s3_answer *a, struct err *e);
 
-/* "ENDPOINT answers 403: SignatureDoesNotMatch: …" as the error: GPUFL_E_UNAVAILABLE where another
- * try makes sense, GPUFL_E_PERM for 401 and 403, GPUFL_E_NOENT for 404, else GPUFL_E_INVAL. */
+/* Gives "ENDPOINT answers 403: SignatureDoesNotMatch: …" as the error: GPUFL_E_UNAVAILABLE where
+ * another try makes sense, GPUFL_E_PERM for 401 and 403, GPUFL_E_NOENT for 404, else
+ * GPUFL_E_INVAL. */
 int s3_refusal(const struct s3 *s, const struct s3_answer *a, struct err *e);
 /* Sets the error for an answer that is not of an S3 storage: GPUFL_E_PERM. s3_put and s3_list check
  * that by themselves. */

@@ -12,7 +12,7 @@
 
 enum { FILE_MOST = 64 << 10 };
 
-/* Where a value is stored, its name in a file, and its name in the environment. */
+/* Says where a value is stored, its name in a file, and its name in the environment. */
 struct row {
     const char *member, *variable;
     char *to;
@@ -40,7 +40,7 @@ static bool take(const struct row *r, const char *value, size_t len)
     return true;
 }
 
-/* "name = value" of a line; other lines are skipped. False: a value is too long. */
+/* Takes "name = value" of a line; other lines are skipped. False: a value is too long. */
 static bool take_line(const struct row rows[ROWS], const char *line, size_t len)
 {
     const char *equals = memchr(line, '=', len);

@@ -12,7 +12,7 @@
 
 enum { SHA256_BYTES = 32, SHA256_HEX = 2 * SHA256_BYTES + 1 };
 
-/* Room for libsodium's state, which has 104 bytes. */
+/* This is room for libsodium's state, which has 104 bytes. */
 struct sha256 {
     uint64_t state[32];
 };

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A session's id that no session has: a server that knows the key says 404. */
+/* This is a session's id that no session has: a server that knows the key says 404. */
 static const char NO_SESSION[] = "gpufl-agent-check";
 
 static int check_sources(const struct options *o, struct err *e)

@@ -188,7 +188,7 @@ static int make_address(const char *path, struct sockaddr_un *out, struct err *e
     return 0;
 }
 
-/* True if a program listens at the socket. */
+/* Returns true if a program listens at the socket. */
 static bool is_served(const struct sockaddr_un *at)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

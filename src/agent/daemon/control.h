@@ -16,7 +16,7 @@
 
 enum { CONTROL_CLIENTS = 16, CONTROL_LINE = 64, CONTROL_RESULT = 768, CONTROL_ANSWER = 64 << 10 };
 
-/* Commands that are answered when they are done. */
+/* Lists commands that are answered when they are done. */
 enum control_task { CONTROL_NOTHING, CONTROL_FLUSH, CONTROL_DRAIN, CONTROL_RETRY, CONTROL_TASKS };
 
 struct control_client {
@@ -52,7 +52,7 @@ int control_check(const char *path, struct err *e);
 void control_close(struct control *c);
 
 bool control_paused(struct control *c);
-/* True if `resume` came since the last call. */
+/* Returns true if `resume` came since the last call. */
 bool control_resumed(struct control *c);
 /* Returns the ticket of a task that is requested and not done; 0: none. */
 uint64_t control_task(struct control *c, enum control_task t);

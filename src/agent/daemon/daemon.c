@@ -136,7 +136,7 @@ static void retry_letters(struct daemon *d, uint64_t ticket)
     control_done(&d->control, CONTROL_RETRY, ticket, text);
 }
 
-/* The answer to a flush or a drain that cannot be done now. */
+/* Gives the answer to a flush or a drain that cannot be done now. */
 static void cannot_send(struct daemon *d, enum control_task t, uint64_t ticket, bool paused)
 {
     struct buf b;

@@ -18,7 +18,7 @@
 
 enum { DAEMON_VIEWS = 1024 };
 
-/* The loop's numbers, for other threads. */
+/* Holds the loop's numbers, for other threads. */
 struct daemon_status {
     uint64_t sessions, done, open, blocked; /* folders: all, done, open, blocked */
     uint64_t letters;                       /* dead letters with bytes */
@@ -62,7 +62,7 @@ struct daemon {
     struct daemon_status status; /* guarded by lock */
 };
 
-/* GPUFL_E_STATE: another agent uses the state's folder. */
+/* Opens the daemon. GPUFL_E_STATE: another agent uses the state's folder. */
 int daemon_open(struct daemon *d, const struct options *o, const volatile sig_atomic_t *stop,
                 struct err *e);
 /* Runs until *stop is set, or until a drain is done. */
@@ -77,13 +77,13 @@ void sessions_look(struct daemon *d, int64_t now);
  * session has anything to send. */
 enum courier_step sessions_step(struct daemon *d);
 struct view *sessions_find_view(const struct daemon *d, int32_t folder); /* NULL: not at work */
-/* True if all that existed at that time was sent, or cannot be sent. */
+/* Returns true if all that existed at that time was sent, or cannot be sent. */
 bool sessions_idle(const struct daemon *d, int64_t asked);
 
 /* Asks the server whether it still has a session that is done, if it is time for that. */
 void recheck_step(struct daemon *d, int64_t now);
 
-/* The status as JSON; arg is the daemon. [any] */
+/* Writes the status as JSON; arg is the daemon. [any] */
 void publish_status(void *arg, struct buf *out);
 /* Publishes the loop's numbers. */
 void publish_take(struct daemon *d);
@@ -96,7 +96,7 @@ void publish_close(struct daemon *d);
 /* Looks up the names of a session's stacks in a process of its own, one session at a time. True:
  * the lookup is done, or is not wanted. */
 bool names_step(struct daemon *d, struct view *v, struct work *w);
-/* The process `gpufl-agent names FOLDER`. */
+/* This is the process `gpufl-agent names FOLDER`. */
 int names_child(const char *folder);
 
 #endif

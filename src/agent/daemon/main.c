@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Stable: docs/agent.md. */
+/* The exit codes are stable: docs/agent.md. */
 enum {
     EXIT_FINE,
     EXIT_FAILED,        /* it could not be done */
@@ -63,7 +63,7 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* A line of the log: time, level, sentence. */
+/* Writes a line of the log: time, level, sentence. */
 static void put_line(enum log_level level, const char *line)
 {
     static const char *const names[] = {"debug", "info", "warning", "error"};

@@ -42,7 +42,7 @@ void publish_take(struct daemon *d)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* All values at one moment. */
+/* Holds all values at one moment. */
 struct picture {
     struct daemon_status status;
     struct courier_counts counts;

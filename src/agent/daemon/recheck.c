@@ -4,8 +4,8 @@
  * The agent asks for sessions that are done from time to time, with one request for each scan:
  * alternately for the newest one, which an earlier state of the server lacks first, and for the
  * next one in the order of the folders. If one is missing, all folders are checked without a pause.
- * Missing sessions are sent again in the usual way, if their files still exist. The loop's
- * thread. */
+ * Missing sessions are sent again in the usual way, if their files still exist. Called by the
+ * loop's thread only. */
 #include "agent/daemon/daemon.h"
 
 #include "base/file/file.h"

@@ -49,7 +49,7 @@ static bool make_room(struct daemon *d)
 
 /* ---- looking ------------------------------------------------------------------------------- */
 
-/* True if a folder without a view needs none: all of it was handled, and it has not changed
+/* Returns true if a folder without a view needs none: all of it was handled, and it has not changed
  * since. */
 static bool is_settled(const struct daemon *d, struct folder *at, int64_t stamp)
 {
@@ -154,8 +154,8 @@ static struct view *pick(struct daemon *d)
     return NULL;
 }
 
-/* Files without a whole line yet, which may be those of a session that begins: their session is
- * unknown, and nothing of them was sent. */
+/* Returns true for files without a whole line yet, which may be those of a session that begins:
+ * their session is unknown, and nothing of them was sent. */
 static bool is_blank(const struct work *w)
 {
     bool dealt = w->session->ours;
@@ -179,7 +179,7 @@ static enum courier_step end_work(struct daemon *d, struct view *v, struct work 
     return courier_complete(&d->courier, v, w);
 }
 
-/* True if the folder has not changed since it was read; else it is read once more. */
+/* Returns true if the folder has not changed since it was read; else it is read once more. */
 static bool is_as_read(struct daemon *d, struct view *v)
 {
     struct folder *at = &d->folders.items[v->folder];

@@ -350,7 +350,7 @@ static bool archive_one(struct keeper *k, int64_t now)
 
 /* ---- removing ------------------------------------------------------------------------------ */
 
-/* True if an item that is older than this one is archived next, and may then be removed
+/* Returns true if an item that is older than this one is archived next, and may then be removed
  * first. */
 static bool older_comes(const struct keeper *k, const struct keeper_item *than, int64_t now)
 {
@@ -404,8 +404,8 @@ static void earlier(int64_t *until, int64_t at)
     *until = at < *until ? at : *until;
 }
 
-/* CLOCK_MONOTONIC ns: when something is due, in a day at most, since the clock of the files may
- * step. */
+/* Returns when something is due (CLOCK_MONOTONIC, ns), in a day at most, since the clock of the
+ * files may step. */
 static int64_t until_when(struct keeper *k, int64_t now)
 {
     int64_t when, until = now + DAY;

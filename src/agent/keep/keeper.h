@@ -18,7 +18,7 @@
 
 #include <signal.h>
 
-/* Counters for other threads; they only grow. */
+/* Lists counters for other threads; they only grow. */
 #define KEEPER_COUNTS(N)                                                                           \
     N(archived, "Sessions archived")                                                               \
     N(archived_objects, "Objects sent to the archive")                                             \
@@ -41,10 +41,11 @@ void keeper_close(struct keeper *k); /* k may be NULL, here and below */
  * the folder's time of change. [loop] */
 void keeper_offer(struct keeper *k, const char *path, int64_t stamp);
 
-/* Append ,"archive":{…} of the status; the metrics, each with its HELP and TYPE. [any] */
+/* The functions append ,"archive":{…} of the status; the metrics, each with its HELP and TYPE.
+ * [any] */
 void keeper_put_status(struct keeper *k, struct buf *out);
 void keeper_put_metrics(struct keeper *k, struct buf *out);
-/* True if a person must act; why gets the sentence. [any] */
+/* Returns true if a person must act; why gets the sentence. [any] */
 bool keeper_alarm(struct keeper *k, char *why, size_t size);
 
 /* Opens a separate connection to the archive of the options; logs a warning where others can read
@@ -52,7 +53,7 @@ bool keeper_alarm(struct keeper *k, char *why, size_t size);
 int keeper_open_s3(const struct options *o, const volatile sig_atomic_t *stop, struct s3 **out,
                    struct err *e);
 
-/* For --check: checks that the archive answers and accepts the key. */
+/* Checks, for --check, that the archive answers and accepts the key. */
 int keeper_check(const struct options *o, struct err *e);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-/* A session that was offered. */
+/* Describes a session that was offered. */
 struct keeper_item {
     char *path; /* owned */
     int64_t stamp;
@@ -22,7 +22,7 @@ struct keeper_item {
     bool refused;        /* it cannot be archived, and so is not removed */
 };
 
-/* Why nothing is archived, or removed, at the moment. */
+/* Says why nothing is archived, or removed, at the moment. */
 enum keeper_hold { KEEPER_FREE, KEEPER_WAITS, KEEPER_ALARM };
 
 struct keeper_counts {
@@ -68,14 +68,14 @@ static inline bool keeper_is_ending(const struct keeper *k)
         pthread_mutex_unlock(&(k)->lock);                                                          \
     } while (0)
 
-/* Result of working on an item. */
+/* Names the result of working on an item. */
 enum keeper_fate {
     KEEPER_DONE,  /* it was archived, or removed */
     KEEPER_LATER, /* at the item's due, or when a hold ends */
     KEEPER_DROP,  /* the folder changed or is gone: the loop offers it again */
 };
 
-/* keeper_remove.c */
+/* The function is in keeper_remove.c. */
 enum keeper_fate keeper_remove(struct keeper *k, struct keeper_item *it);
 /* Ends the removals that the notes name. */
 void keeper_end_removals(struct keeper *k);

@@ -4,7 +4,7 @@
  * Lines are appended and synced; a line that a crash cut off does not count. A lost line does no
  * harm: an archived session is archived again, over the same objects. A folder's removal is noted
  * before the folder gets its hidden name, so that the next start ends the removal. The notes belong
- * to one archive: with another one they begin empty. Owner's thread. */
+ * to one archive: with another one they begin empty. Called by the owner's thread only. */
 #ifndef GPUFL_AGENT_KEEP_KEEPER_NOTES_H
 #define GPUFL_AGENT_KEEP_KEEPER_NOTES_H
 
@@ -15,12 +15,12 @@
 
 struct keeper_notes;
 
-/* target: the archive of the notes, on one line. */
+/* Opens the notes. target: the archive of the notes, on one line. */
 int keeper_notes_open(struct keeper_notes **out, const char *state, const char *target,
                       struct err *e);
 void keeper_notes_close(struct keeper_notes *n); /* NULL: none */
 
-/* stamp: the folder's time of change. */
+/* Returns true if the notes have the session. stamp: the folder's time of change. */
 bool keeper_notes_has(const struct keeper_notes *n, const char *session, int64_t stamp);
 int keeper_notes_archived(struct keeper_notes *n, const char *session, int64_t stamp,
                           struct err *e);

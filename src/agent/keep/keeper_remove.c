@@ -25,7 +25,8 @@ static const int64_t MOST = INT64_MAX / 4, REFUSED_WAIT = 3600000000000;
 
 /* ---- has the server all of it? ------------------------------------------------------------- */
 
-/* Where the last whole line of the channel's last part ends, in plain bytes of the channel. */
+/* Finds where the last whole line of the channel's last part ends, in plain bytes of the
+ * channel. */
 static int end_of_channel(const struct ship_part *p, int64_t *end, struct err *e)
 {
     static char chunk[CHUNK]; /* used by the keeper's thread only */
@@ -53,8 +54,8 @@ static int64_t position_of(const struct remote_positions *p, const char *channel
     return 0;
 }
 
-/* GPUFL_E_STATE: the server lacks some of it. For windows of the public client the server has no
- * positions, so its earlier answers count. */
+/* Compares the server's positions. GPUFL_E_STATE: the server lacks some of it. For windows of the
+ * public client the server has no positions, so its earlier answers count. */
 static int compare_positions(const struct upload_session *s, const struct remote_positions *p,
                              struct err *e)
 {
@@ -108,7 +109,8 @@ static int is_acknowledged(struct keeper *k, const char *path, struct err *e)
 
 /* ---- has the archive all of it? ------------------------------------------------------------ */
 
-/* GPUFL_E_STATE: the archive lacks it. */
+/* Checks that the archive has a session, if there is an archive. GPUFL_E_STATE: the archive lacks
+ * it. */
 static int is_archived(struct keeper *k, const char *path, struct err *e)
 {
     struct manifest m;

@@ -40,8 +40,8 @@ static int read_day(const char *text, int64_t *out, struct err *e)
     return 0;
 }
 
-/* "SESSION/manifest.json", written on that day or later; the session does not change after its
- * manifest is written. */
+/* Takes "SESSION/manifest.json", written on that day or later; the session does not change after
+ * its manifest is written. */
 static int take_entry(void *arg, const struct s3_entry *entry)
 {
     struct restoring *r = arg;

@@ -25,7 +25,7 @@ static void defaults(struct options *o)
     o->source = (struct opt_list){.items = o->sources, .max = OPTIONS_SOURCES};
 }
 
-/* The rows for o, ended by one without a name. */
+/* Makes the rows for o, ended by one without a name. */
 static void table_make(struct options *o, struct opt table[ROWS_MAX])
 {
     const struct opt rows[] = {
@@ -100,7 +100,7 @@ static int from_environment(struct options *o, const struct opt *row, struct err
     return rc;
 }
 
-/* The variables that `gpufl upload` and the library read, too. */
+/* Reads the variables that `gpufl upload` and the library read, too. */
 static int from_shared(struct options *o, struct opt *table, struct err *e)
 {
     static const struct {

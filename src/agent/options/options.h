@@ -1,7 +1,7 @@
 /* options.h - the agent's settings, from a JSON file, the environment and the command line.
  *
  * One table (options.def) defines the fields, the help, the environment's names and the members of
- * the file; a test compares the manual page with it. Owner's thread. */
+ * the file; a test compares the manual page with it. Called by the owner's thread only. */
 #ifndef GPUFL_AGENT_OPTIONS_OPTIONS_H
 #define GPUFL_AGENT_OPTIONS_OPTIONS_H
 

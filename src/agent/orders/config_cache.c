@@ -22,8 +22,8 @@ enum { NAME_MOST = 64, CONFIGS_MOST = 1000, FILE_MOST = 256 << 10 };
 
 static const char SUFFIX[] = ".json", UNFINISHED[] = ".gpufl-part";
 
-/* Name of the row that repeats the configuration of this host; its note is the configuration's
- * name. */
+/* This is the name of the row that repeats the configuration of this host; its note is the
+ * configuration's name. */
 static const char OF_HOST[] = "@host";
 
 struct config {
@@ -131,7 +131,7 @@ static bool is_the_same(const char *path, const struct buf *text)
     return same;
 }
 
-/* True if this module wrote the file: its text begins with the name that the file has. The
+/* Returns true if this module wrote the file: its text begins with the name that the file has. The
  * folder may have other files, which are neither replaced nor removed. */
 static bool is_ours(const char *path)
 {

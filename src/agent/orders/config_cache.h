@@ -4,7 +4,7 @@
  * A file is replaced as a whole, and has the name, the version and the options. A file of a
  * configuration that the server no longer has is removed; while the server cannot be reached all
  * files stay. Files in the folder that this module did not write are neither replaced nor removed.
- * One thread at a time. */
+ * Called by one thread at a time. */
 #ifndef GPUFL_AGENT_ORDERS_CONFIG_CACHE_H
 #define GPUFL_AGENT_ORDERS_CONFIG_CACHE_H
 

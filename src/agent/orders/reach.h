@@ -2,8 +2,8 @@
  *
  * The socket PID.sock is in a folder that only its user can open: $XDG_RUNTIME_DIR/gpufl, or
  * /tmp/gpufl-UID. The session accepts orders of its own user and of root only, and the agent checks
- * that it speaks to the intended process: the kernel names the process at the other end. Any
- * thread. */
+ * that it speaks to the intended process: the kernel names the process at the other end. Called by
+ * any thread. */
 #ifndef GPUFL_AGENT_ORDERS_REACH_H
 #define GPUFL_AGENT_ORDERS_REACH_H
 
@@ -19,9 +19,9 @@ struct reach_order {
     const char *scope; /* "": none */
 };
 
-/* 0: the session records. GPUFL_E_NOENT: no such process, or it accepts no commands; GPUFL_E_PERM:
- * the process is another user's; other codes: the session refuses, with its sentence. Waits at most
- * some seconds. */
+/* Returns 0 if the session records. GPUFL_E_NOENT: no such process, or it accepts no commands;
+ * GPUFL_E_PERM: the process is another user's; other codes: the session refuses, with its sentence.
+ * Waits at most some seconds. */
 int reach_capture(const struct reach_order *order, struct err *e);
 
 #endif

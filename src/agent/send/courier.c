@@ -198,7 +198,7 @@ static void take_marks(struct work *w)
     w->asked = true;
 }
 
-/* True if the server has answered for each channel. */
+/* Returns true if the server has answered for each channel. */
 static bool is_known(const struct work *w)
 {
     for (size_t i = 0; i < w->course_count; i++)

@@ -4,8 +4,8 @@
  * and ends after a whole line. A table of statuses decides the next step: continue, wait (408, 425,
  * 429, 5xx, no answer), pause with an alarm (401, 403), send less (413, 400, 422), store the
  * smallest refused piece as a dead letter, or skip the channel for now. Nothing is dropped: bytes
- * that cannot be sent wait on disk. Owner's thread; other threads read the counts under the
- * lock. */
+ * that cannot be sent wait on disk. Called by the owner's thread only; other threads read the
+ * counts under the lock. */
 #ifndef GPUFL_AGENT_SEND_COURIER_H
 #define GPUFL_AGENT_SEND_COURIER_H
 
@@ -16,10 +16,10 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* Why nothing is sent at the moment. */
+/* Says why nothing is sent at the moment. */
 enum courier_hold { HOLD_NONE, HOLD_WAIT, HOLD_KEY, HOLD_DISK };
 
-/* Counters for status and metrics; they only grow. */
+/* Lists counters for status and metrics; they only grow. */
 #define COURIER_COUNTS(N)                                                                          \
     N(bodies, "Bodies that the server took")                                                       \
     N(lines, "Lines that the server took, without those it had")                                   \
@@ -105,7 +105,7 @@ int courier_letter(struct courier *c, const char *session, const char *channel,
 
 /* ---- between courier.c, courier_answer.c, courier_body.c and courier_window.c --------------- */
 
-/* A body that is being sent. */
+/* Describes a body that is being sent. */
 struct errand {
     struct work *work;
     struct course *course; /* NULL: no body, a question about the session */
@@ -120,7 +120,7 @@ struct errand {
 enum courier_step courier_judge(struct courier *c, struct errand *x, bool *good);
 /* Counts the result of a request. */
 void courier_count(struct courier *c, int rc, int status);
-/* True if the status is about the body itself, so that the same body would get it again. */
+/* Returns true if the status is about the body itself, so that the same body would get it again. */
 bool courier_is_final(int status);
 /* Stores the lines that the answer names as dead letters. */
 int courier_put_aside(struct courier *c, struct errand *x, int64_t *end);

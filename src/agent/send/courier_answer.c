@@ -14,7 +14,7 @@ static const int64_t WINDOW_MOST =
 
 /* ---- judging -------------------------------------------------------------------------------- */
 
-/* What follows from a status. */
+/* Names what follows from a status. */
 enum verdict {
     GOOD,
     BODY,  /* the sender of the body decides */

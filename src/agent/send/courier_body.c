@@ -175,7 +175,7 @@ static void cut_off(struct course *o)
     o->piece = o->piece < o->uncut ? o->piece : o->uncut;
 }
 
-/* What a 2xx, 400, 409, 413, 415 or 422 asks for. */
+/* Does what a 2xx, 400, 409, 413, 415 or 422 asks for. */
 static enum courier_step follow(struct courier *c, struct view *v, struct errand *x)
 {
     struct course *o = x->course;
@@ -211,7 +211,7 @@ static enum courier_step follow(struct courier *c, struct view *v, struct errand
     return smaller(c, v, x);
 }
 
-/* True if the part is sent unchanged: it is compressed, wanted whole, and not too large. */
+/* Returns true if the part is sent unchanged: it is compressed, wanted whole, and not too large. */
 static bool goes_whole(const struct courier *c, const struct errand *x)
 {
     const struct course *o = x->course;
@@ -230,9 +230,9 @@ static int64_t piece_of(const struct courier *c, const struct course *o)
     return rate && o->piece > 2 * rate ? 2 * rate : o->piece;
 }
 
-/* True if the file that is written to now is not the one in the view. The inode is not enough: a
- * rotated file that was compressed and removed gives its inode to the next one. It is checked after
- * the file was opened, so that no rotation is missed. */
+/* Returns true if the file that is written to now is not the one in the view. The inode is not
+ * enough: a rotated file that was compressed and removed gives its inode to the next one. It is
+ * checked after the file was opened, so that no rotation is missed. */
 static bool is_another(const struct ship_part *p)
 {
     struct part_head now;

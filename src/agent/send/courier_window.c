@@ -70,8 +70,8 @@ static enum courier_step follow_window(struct courier *c, struct view *v, struct
     return COURIER_ON;
 }
 
-/* True if the file, which was empty at the last look, has a head of our format now: then it is
- * no window. */
+/* Returns true if the file, which was empty at the last look, has a head of our format now: then it
+ * is no window. */
 static bool has_become_ours(const struct errand *x)
 {
     struct part_head head;

@@ -12,7 +12,7 @@
  *
  * The file `cursor` grows by lines and is rewritten from time to time; a mark that is too old costs
  * time and loses nothing. The folder is locked: two agents cannot share one. Memory: about 110
- * bytes for each session that is done. Owner's thread. */
+ * bytes for each session that is done. Called by the owner's thread only. */
 #ifndef GPUFL_AGENT_SEND_CURSOR_H
 #define GPUFL_AGENT_SEND_CURSOR_H
 
@@ -29,7 +29,8 @@ int cursor_open(struct cursor **out, const char *folder, struct err *e);
 void cursor_close(struct cursor *c); /* NULL: none */
 
 int64_t cursor_mark(const struct cursor *c, const char *session, const char *channel); /* -1 none */
-/* at -1: removes the mark. sync: the mark is on the disk when this returns. */
+/* Sets the mark of a channel. at -1: removes the mark. sync: the mark is on the disk when this
+ * returns. */
 int cursor_set_mark(struct cursor *c, const char *session, const char *channel, int64_t at,
                     bool sync, struct err *e);
 
@@ -37,13 +38,13 @@ bool cursor_is_done(const struct cursor *c, const char *session, int64_t stamp);
 /* Notes that a session is done, after the caller has removed its marks. sum -1: unknown. */
 int cursor_set_done(struct cursor *c, const char *session, int64_t stamp, int64_t sum,
                     struct err *e);
-/* -1: unknown, as for windows and for state of earlier versions. */
+/* Returns the sum; -1: unknown, as for windows and for state of earlier versions. */
 int64_t cursor_done_sum(const struct cursor *c, const char *session);
 /* Removes the session: its folder is gone, or it must be sent again. */
 void cursor_forget(struct cursor *c, const char *session);
 
-/* For a receiver that cannot be asked what it has (Kafka): marks stay when a session's view is
- * closed. */
+/* Keeps the marks when a session's view is closed, for a receiver that cannot be asked what it has
+ * (Kafka). */
 void cursor_keep_marks(struct cursor *c);
 bool cursor_keeps_marks(const struct cursor *c);
 

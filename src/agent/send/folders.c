@@ -111,7 +111,7 @@ void folders_remove(struct folders *f, int32_t index)
 
 /* ---- looking ------------------------------------------------------------------------------- */
 
-/* True if the name is that of a part. */
+/* Returns true if the name is that of a part. */
 static bool is_part(const char *name)
 {
     static const char *const channels[] = {"system", "scope", "device", "code", "sass"};
@@ -145,7 +145,8 @@ void folders_plan(struct folders *f, struct folder *at, int64_t now)
     at->touched = 0;
 }
 
-/* Other entries in a folder of sessions, by kind: the first name of each; "": none. */
+/* Lists the kinds of other entries in a folder of sessions, of each of which the first name is
+ * kept; "": none. */
 enum odd { ODD_LINK, ODD_SPECIAL, ODD_FOREIGN, ODD_KINDS };
 struct odd_entries {
     char names[ODD_KINDS][NAME_MAX + 1];
@@ -179,7 +180,7 @@ static void report_odd(struct folder *at, const struct odd_entries *o)
         }
 }
 
-/* Result of reading a folder. */
+/* Holds the result of reading a folder. */
 struct found {
     bool session;
     struct odd_entries odd;

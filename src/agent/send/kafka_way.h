@@ -3,7 +3,7 @@
  * Each channel has a topic, PREFIX + the channel's name. The key is the session, so that all
  * messages of a session's channel are in one partition, in order. The headers correspond to those
  * of the HTTP request (docs/agent.md has the table). The end of a session is a message to the topic
- * of the channel "system", with the ends of all channels. Owner's thread. */
+ * of the channel "system", with the ends of all channels. Called by the owner's thread only. */
 #ifndef GPUFL_AGENT_SEND_KAFKA_WAY_H
 #define GPUFL_AGENT_SEND_KAFKA_WAY_H
 

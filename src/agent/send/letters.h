@@ -7,7 +7,7 @@
  * that a crash cut off loses its last letter at most, which the agent then makes again.
  *
  * A letter is identified by the offset of its first byte in the channel; a window by its number,
- * and a line of a window also by its offset in the window. Owner's thread. */
+ * and a line of a window also by its offset in the window. Called by the owner's thread only. */
 #ifndef GPUFL_AGENT_SEND_LETTERS_H
 #define GPUFL_AGENT_SEND_LETTERS_H
 
@@ -48,8 +48,8 @@ int64_t letters_bytes(const struct letters *l);
 int letters_list(struct letters *l, const char *session, const char *channel, struct letter **out,
                  size_t *count, struct err *e);
 
-/* Where a letter's bytes are: a part of a log, and the uncompressed offset in it; whole: the file
- * itself, unchanged. */
+/* Says where a letter's bytes are: a part of a log, and the uncompressed offset in it; whole: the
+ * file itself, unchanged. */
 struct letter_source {
     const char *path;
     struct file_id id;

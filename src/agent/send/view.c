@@ -133,7 +133,7 @@ static int load_gaps(struct course *c, const struct work *w, const struct view_c
     return rc;
 }
 
-/* The course of a channel, with its parts as they are now. */
+/* Binds the course of a channel, with its parts as they are now. */
 static int bind_course(struct work *w, const struct ship_part *parts, size_t count,
                        const struct view_context *x, struct err *e)
 {
@@ -209,7 +209,8 @@ static void report_shorter(const struct ship_part *p, int64_t size)
                  (long long)p->bytes, (long long)size);
 }
 
-/* True if the part was rotated since: a file with another number begins at the same place. */
+/* Returns true if the part was rotated since: a file with another number begins at the same
+ * place. */
 static bool is_rotated(const struct upload_sessions *now, const struct ship_part *before)
 {
     for (size_t i = 0; i < now->count; i++)
@@ -332,7 +333,7 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
 
 /* ---- while lines are appended -------------------------------------------------------------- */
 
-/* True if the end of an uncompressed file has the session's end. */
+/* Returns true if the end of an uncompressed file has the session's end. */
 static bool tail_ends(const struct ship_part *p)
 {
     static char tail[TAIL + 1];

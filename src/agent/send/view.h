@@ -2,7 +2,7 @@
  *
  * A view is read again when its folder changes (a part got another name, a new one came); while
  * lines are appended only the sizes are read. Links are ignored: nothing outside the folder is
- * sent. Owner's thread. */
+ * sent. Called by the owner's thread only. */
 #ifndef GPUFL_AGENT_SEND_VIEW_H
 #define GPUFL_AGENT_SEND_VIEW_H
 
@@ -12,7 +12,7 @@
 #include "agent/send/letters.h"
 #include "agent/upload_sessions.h"
 
-/* A channel that is being sent. */
+/* Describes a channel that is being sent. */
 struct course {
     char channel[PART_CHANNEL_MAX];
     const struct ship_part *parts; /* of the view's session; by number */
@@ -32,7 +32,7 @@ struct course {
     size_t gap_count, gap_cap;
 };
 
-/* A session that is being sent. */
+/* Describes a session that is being sent. */
 struct work {
     char id[PART_ID_MAX];
     const struct upload_session *session; /* the view's; NULL: gone from the folder */
@@ -67,7 +67,7 @@ struct view {
     bool said_foreign; /* it was logged that a log belongs to no session */
 };
 
-/* letters, cursor: where a session's dead letters and marks come from. */
+/* Holds what a view needs. letters, cursor: where a session's dead letters and marks come from. */
 struct view_context {
     struct cursor *cursor;
     struct letters *letters;
@@ -81,11 +81,11 @@ void view_close(struct view *v, struct cursor *cursor);
 /* Reads the files' changes. GPUFL_E_NOENT: the folder has no session any more. */
 int view_refresh(struct view *v, const struct view_context *c, struct err *e);
 
-/* True if a program writes to one of the sessions. */
+/* Returns true if a program writes to one of the sessions. */
 bool view_is_live(const struct view *v);
-/* True if nothing is left to send. */
+/* Returns true if nothing is left to send. */
 bool view_caught_up(const struct view *v);
-/* True if every session is over, complete and handled. */
+/* Returns true if every session is over, complete and handled. */
 bool view_is_done(const struct view *v);
 /* Returns the approximate number of bytes on disk, compressed or not, that were not sent yet. */
 int64_t view_waiting(const struct view *v);

@@ -1,7 +1,8 @@
 /* watch.h - reports changes in many folders, by inotify.
  *
  * A folder has a tag, the caller's number for it. If a folder cannot be watched (no inotify, no
- * room for another watch), the caller must read it from time to time. Owner's thread. */
+ * room for another watch), the caller must read it from time to time. Called by the owner's thread
+ * only. */
 #ifndef GPUFL_AGENT_SEND_WATCH_H
 #define GPUFL_AGENT_SEND_WATCH_H
 
@@ -21,7 +22,7 @@ struct watch {
 void watch_open(struct watch *w, bool off); /* off: nothing is watched */
 void watch_close(struct watch *w);
 
-/* The watch of a folder, or -1. */
+/* Returns the watch of a folder, or -1. */
 int watch_add(struct watch *w, const char *path, int32_t tag);
 void watch_remove(struct watch *w, int watch); /* -1: none */
 
