@@ -36,7 +36,7 @@ static void err_no_kernel(struct err *e, const char *path, const char *kernel)
             path, all ? "" : " with '", all ? "" : kernel, all ? "" : "' in its name");
 }
 
-/* True if the damaged log makes something unknown; error says what. */
+/* Returns true if the damaged log makes something unknown; error says what. */
 static bool is_damaged(const struct model *m, char *error, size_t error_size)
 {
     struct buf text;

@@ -46,7 +46,8 @@ static const char *demangle(void *arg, const char *text)
 
 /* ---- files ----------------------------------------------------------------------------- */
 
-/* True for a session id that is safe as a directory's name, since it cannot lead elsewhere. */
+/* Returns true for a session id that is safe as a directory's name, since it cannot lead
+ * elsewhere. */
 static bool is_plain(const char *name)
 {
     return *name && *name != '.' && !strchr(name, '/') && strlen(name) < NAME_MAX / 2;
@@ -183,7 +184,8 @@ static int run_pass(struct exporter *x, const struct discover_session *s, bool w
     return rc;
 }
 
-/* *damaged: some of the session could not be read, so it is missing from the export. */
+/* Exports a session. *damaged: some of the session could not be read, so it is missing from the
+ * export. */
 static int export_session(const struct discover_session *s, const char *dir, bool *damaged,
                           struct err *e)
 {

@@ -5,7 +5,7 @@
  * more than max_spans spans, the shorter half of the gaps between them is closed. The length of
  * closed gaps is subtracted from the result, which stays exact until a later interval lies in a
  * closed gap. The member doubtful says how much time may be missing because of such intervals.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_COMMON_BUSY_H
 #define GPUFL_ANALYZE_COMMON_BUSY_H
 
@@ -23,7 +23,7 @@ struct busy_span {
     int64_t start, end; /* ns, [start, end) */
 };
 
-/* The gaps between spans by length: below 10 us, 100 us, 1 ms, 10 ms, 100 ms, and longer. */
+/* Counts the gaps between spans by length: below 10 us, 100 us, 1 ms, 10 ms, 100 ms, and longer. */
 struct busy_gaps {
     uint64_t count[BUSY_GAP_CLASSES];
     int64_t total[BUSY_GAP_CLASSES];     /* ns */
@@ -55,7 +55,7 @@ struct busy_result {
 void busy_init(struct busy *b); /* allocates nothing */
 void busy_fini(struct busy *b);
 
-/* The general case of busy_add. */
+/* Does what busy_add does in the general case. */
 int busy_add_slow(struct busy *b, int64_t start, int64_t end);
 
 /* Adds [start, end). 0 or GPUFL_E_NOMEM. */
@@ -78,7 +78,7 @@ int busy_merge(struct busy *b, const struct busy *other, int64_t shift);
 /* Sorts in all late intervals. Call before busy_result, and for `other` before busy_merge. */
 int busy_settle(struct busy *b);
 
-/* The result for the whole set. Call busy_settle first. */
+/* Writes the result for the whole set. Call busy_settle first. */
 void busy_result(const struct busy *b, struct busy_result *out);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * The caller puts cells row by row. grid_print measures all cells, gives a flexible column what the
  * fixed columns leave (kernel names are shortened, other text is cut), and aligns. The width of a
- * cell is its number of UTF-8 characters. Owner's thread. */
+ * cell is its number of UTF-8 characters. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_COMMON_GRID_H
 #define GPUFL_ANALYZE_COMMON_GRID_H
 

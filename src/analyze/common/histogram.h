@@ -3,7 +3,7 @@
  * Up to HISTOGRAM_EXACT values are stored unchanged; more are counted in buckets, 128 for each
  * octave. A quantile is the middle of its bucket, so it differs from the exact one by at most 1/256
  * (0.39 %); below 256 it is exact. Count, total, least and greatest are always exact. An octave
- * that has a value takes 512 bytes. Owner's thread. */
+ * that has a value takes 512 bytes. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_COMMON_HISTOGRAM_H
 #define GPUFL_ANALYZE_COMMON_HISTOGRAM_H
 
@@ -39,7 +39,7 @@ static inline unsigned histogram_bucket(int64_t v)
 /* Returns the middle of a bucket. */
 int64_t histogram_middle(unsigned bucket);
 
-/* The general case of histogram_add. */
+/* Does what histogram_add does in the general case. */
 int histogram_add_slow(struct histogram *h, int64_t v);
 
 /* Adds a value; a negative one counts as 0. 0 or GPUFL_E_NOMEM. */
@@ -69,10 +69,10 @@ int64_t histogram_quantile(const struct histogram *h, double q);
  * bucket's middle. */
 uint64_t histogram_above(const struct histogram *h, int64_t v, int64_t *sum);
 
-/* How many of the values are 0. */
+/* Returns how many of the values are 0. */
 uint64_t histogram_count_zero(const struct histogram *h);
 
-/* total / count, rounded down; 0 for an empty histogram. */
+/* Returns total / count, rounded down; 0 for an empty histogram. */
 int64_t histogram_mean(const struct histogram *h);
 
 #endif

@@ -1,7 +1,7 @@
 /* json_out.h - writes JSON piece by piece, so that memory does not grow with the document.
  *
  * Integers are written exactly; CELL_NULL and numbers that are not finite become null. The first
- * failure is kept, and json_out_finish returns it. Owner's thread. */
+ * failure is kept, and json_out_finish returns it. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_COMMON_JSON_OUT_H
 #define GPUFL_ANALYZE_COMMON_JSON_OUT_H
 
@@ -39,14 +39,14 @@ void json_out_number(struct json_out *j, const char *key, double v); /* 6 decima
 void json_out_small(struct json_out *j, const char *key, double v);
 void json_out_bool(struct json_out *j, const char *key, bool v);
 void json_out_text(struct json_out *j, const char *key, const char *text);
-/* n texts, one after the other, as one text of any length. */
+/* Writes n texts, one after the other, as one text of any length. */
 void json_out_joined(struct json_out *j, const char *key, const char *const *texts, size_t n);
-/* Like json_out_text, but "" is written as null. */
+/* Does what json_out_text does, but "" is written as null. */
 void json_out_text_or_null(struct json_out *j, const char *key, const char *text);
 void json_out_null(struct json_out *j, const char *key);
-/* An integer, or null where it is unknown. */
+/* Writes an integer, or null where it is unknown. */
 void json_out_known(struct json_out *j, const char *key, bool known, int64_t v);
-/* The pieces of a text between separators as an array of strings; an empty array for "". */
+/* Writes the pieces of a text between separators as an array of strings; an empty array for "". */
 void json_out_pieces(struct json_out *j, const char *key, const char *text, char separator);
 /* Writes a value that is JSON already, unchanged. */
 void json_out_raw(struct json_out *j, const char *key, const char *json, size_t len);

@@ -44,7 +44,7 @@ static double beta_fraction(double a, double b, double x)
     return f;
 }
 
-/* I_x(a, b). */
+/* Returns I_x(a, b). */
 static double beta_part(double a, double b, double x)
 {
     if (x <= 0 || x >= 1)
@@ -228,7 +228,8 @@ static void rank(const double *values, size_t n, struct placed *order, double *r
     }
 }
 
-/* K = max |U_t| with U_t = 2 x (ranks up to t) - t (n + 1); p = 2 exp(-6 K^2 / (n^3 + n^2)). */
+/* Computes K = max |U_t| with U_t = 2 x (ranks up to t) - t (n + 1); p = 2 exp(-6 K^2 / (n^3 +
+ * n^2)). */
 static struct stats_step pettitt(const double *values, size_t n, struct placed *order,
                                  double *ranks)
 {

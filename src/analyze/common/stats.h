@@ -2,8 +2,8 @@
  * formula.
  *
  * The tests suit durations of kernels, scopes and runs, which are skewed, have outliers, and may be
- * in bins. A p-value is two-sided, and NAN where there are too few values. Functions without state;
- * any thread. */
+ * in bins. A p-value is two-sided, and NAN where there are too few values. The functions have no
+ * state. Called by any thread. */
 #ifndef GPUFL_ANALYZE_COMMON_STATS_H
 #define GPUFL_ANALYZE_COMMON_STATS_H
 
@@ -33,13 +33,13 @@ struct stats_welch {
     double t, df, p;
 };
 
-/* Welch's t test: means of two samples whose variances differ (B. L. Welch, Biometrika 34, 1947;
- * degrees of freedom after Satterthwaite). p is NAN with less than two values on a side. Durations
- * should be given as logarithms, whose difference is a ratio. If no side has any spread, p is 0
- * where the means differ, and 1 where they are equal. */
+/* Makes Welch's t test: means of two samples whose variances differ (B. L. Welch, Biometrika 34,
+ * 1947; degrees of freedom after Satterthwaite). p is NAN with less than two values on a side.
+ * Durations should be given as logarithms, whose difference is a ratio. If no side has any spread,
+ * p is 0 if the means differ, and 1 if they are equal. */
 struct stats_welch stats_welch(const double *a, size_t na, const double *b, size_t nb);
 
-/* The number of values in a bin. Arrays of bins are in ascending order. */
+/* Says how many values a bin has. Arrays of bins are in ascending order. */
 struct stats_bin {
     uint32_t bin;
     uint64_t count;
@@ -59,8 +59,8 @@ enum { STATS_RANK_LEAST = 8 /* values on each side; with fewer p is NAN */ };
 struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
                                      const struct stats_bin *b, size_t nb);
 
-/* Like stats_mann_whitney, for a caller that has ranked the values: sum is the sum of the ranks of
- * b's values among all, ties the sum of t^3 - t over ties of t values. */
+/* Does what stats_mann_whitney does, for a caller that has ranked the values: sum is the sum of the
+ * ranks of b's values among all, ties the sum of t^3 - t over ties of t values. */
 struct stats_rank stats_of_ranks(double sum, uint64_t na, uint64_t nb, double ties);
 
 /* Turns p-values of many tests into q-values: the share of false alarms among the tests whose p is
@@ -70,12 +70,12 @@ int stats_false_alarms(double *p, size_t n);
 
 /* ---- a series -------------------------------------------------------------------------------- */
 
-/* The median; sorts the values. NAN if n is 0. */
+/* Returns the median; sorts the values. NAN if n is 0. */
 double stats_median(double *values, size_t n);
 
-/* 1.4826 x the median of the distances from the median. For a normal distribution this is the
- * standard deviation, and outliers hardly change it (F. R. Hampel, J. Am. Stat. Assoc. 69, 1974).
- * Overwrites the values. */
+/* Returns 1.4826 x the median of the distances from the median. For a normal distribution this is
+ * the standard deviation, and outliers hardly change it (F. R. Hampel, J. Am. Stat. Assoc. 69,
+ * 1974). Overwrites the values. */
 double stats_spread(double *values, size_t n);
 
 /* An outlier has |value - median| / spread above this (B. Iglewicz, D. C. Hoaglin, How to Detect

@@ -21,7 +21,7 @@ char *units_count(char text[UNITS_TEXT], int64_t n)
     return text;
 }
 
-/* Three significant digits: 3.41, 34.1, 341. */
+/* Writes three significant digits: 3.41, 34.1, 341. */
 static char *three(char text[UNITS_TEXT], double v, const char *unit)
 {
     double size = fabs(v);

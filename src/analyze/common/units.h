@@ -11,7 +11,7 @@ enum { UNITS_TEXT = 40 };
 char *units_count(char text[UNITS_TEXT], int64_t n);    /* 10,000,000 */
 char *units_samples(char text[UNITS_TEXT], uint64_t n); /* 1 sample, 26 samples */
 char *units_time(char text[UNITS_TEXT], int64_t ns);    /* 412 ns, 3.41 us, 2 min 05 s */
-/* From one time to a longer one: 12.1 to 15.0 ms, 900 us to 1.20 ms. */
+/* Writes a range from one time to a longer one: 12.1 to 15.0 ms, 900 us to 1.20 ms. */
 char *units_time_range(char text[UNITS_TEXT], int64_t least, int64_t most);
 char *units_time_short(char text[UNITS_TEXT], int64_t ns); /* 73.58s, 12.34ms: in titles */
 char *units_bytes(char text[UNITS_TEXT], int64_t bytes);   /* 1.50 GiB */

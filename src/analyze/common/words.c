@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* For texts about GPUs of several vendors. */
+/* The words are for texts about GPUs of several vendors. */
 static const struct words several = {
     .listing = "source and code",
     .thread = "thread or work-item",

@@ -8,8 +8,8 @@
 
 #include "backend/vendor_words.h"
 
-/* What to do about a finding of this rule, in the vendor's words; NULL: the rule's own text is for
- * all vendors. */
+/* Returns what to do about a finding of this rule, in the vendor's words; NULL: the rule's own text
+ * is for all vendors. */
 const char *words_next(const struct words *w, const char *rule);
 
 /* Returns the words for GPUs of an architecture ("sm_90", "gfx942"). If the architecture is

@@ -29,7 +29,7 @@ const char *compare_test_word(enum compare_test t)
     return t == COMPARE_OF_SESSIONS ? "welch" : t == COMPARE_OF_CALLS ? "mann_whitney" : "none";
 }
 
-/* An item, and the session that it is from. */
+/* Holds an item, and the session that it is from. */
 struct found {
     const struct digest_item *item;
     unsigned side, session;
@@ -166,7 +166,8 @@ static void sum_each(const struct comparison *c, struct compare_side *s, unsigne
 
 /* ---- a row ----------------------------------------------------------------------------------- */
 
-/* False if side a has a shape that b does not have, unless b is cut: its shapes are not all. */
+/* Returns false if side a has a shape that b does not have, unless b is cut: its shapes are not
+ * all. */
 static bool has_shapes(const struct compare_side *a, const struct compare_side *b)
 {
     for (size_t i = 0; i < a->shape_count && !b->cut; i++) {
@@ -247,7 +248,7 @@ static int make_row(struct comparison *c, struct compare_row *r, const struct fo
     return rc;
 }
 
-/* True if the change is too large to be called "same" although the test is not sure. */
+/* Returns true if the change is too large to be called "same" although the test is not sure. */
 static bool is_large(double ratio)
 {
     return ratio >= 1 + COMPARE_LARGE || ratio <= 1 / (1 + COMPARE_LARGE);
@@ -438,7 +439,7 @@ static bool same_values(const char *const *a, size_t na, const char *const *b, s
     return na == nb;
 }
 
-/* True if a side has no value of a fact, and a damaged log may have had one. */
+/* Returns true if a side has no value of a fact, and a damaged log may have had one. */
 static bool may_be_lost(const struct comparison *c, unsigned side, size_t values)
 {
     bool damaged = false;

@@ -14,7 +14,8 @@
  *
  * Hundreds of kernels are hundreds of tests: q is p corrected for that (stats_false_alarms),
  * separately for kernels and for scopes. A verdict needs q below alpha, and a ratio that differs by
- * `least` or more. Owner's thread; digests must live as long as the comparison. */
+ * `least` or more. Called by the owner's thread only; digests must live as long as the
+ * comparison. */
 #ifndef GPUFL_ANALYZE_COMPARE_COMPARE_H
 #define GPUFL_ANALYZE_COMPARE_COMPARE_H
 
@@ -78,7 +79,7 @@ struct compare_row {
     bool shapes_differ;
 };
 
-/* A setting or a measured fact that differs between the sides. */
+/* Describes a setting or a measured fact that differs between the sides. */
 struct compare_fact {
     const char *key;
     const char *const *values[COMPARE_SIDES]; /* distinct values, in the order of sessions */
@@ -108,8 +109,8 @@ struct comparison {
     struct compare_total totals[COMPARE_TOTALS];
 };
 
-/* least: the least change of a call's duration that is reported, 0.02 for 2 %. INVAL where a side
- * is empty or has more than COMPARE_SESSIONS. Close in each case. */
+/* Opens a comparison. least: the least change of a call's duration that is reported, 0.02 for 2 %.
+ * INVAL where a side is empty or has more than COMPARE_SESSIONS. Close in each case. */
 int compare_open(struct comparison *c, const struct digest *const *a, size_t na,
                  const struct digest *const *b, size_t nb, double least);
 void compare_close(struct comparison *c);

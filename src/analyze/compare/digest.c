@@ -221,7 +221,7 @@ static int put_scopes(struct digest *d, const struct model *m)
     return rc;
 }
 
-/* True if the number of a session's kernels or scopes is known. */
+/* Returns true if the number of a session's kernels or scopes is known. */
 static bool is_whole(const struct model *m, enum known_kind k)
 {
     return sum_known_is(m, k) && !sum_known_is_cut(m, k);
@@ -239,7 +239,7 @@ static int put_fact(struct digest *d, const char *key, const char *value, double
     return f.key && f.value ? 0 : GPUFL_E_NOMEM;
 }
 
-/* True for options about the log's path and names, which say nothing about the program. */
+/* Returns true for options about the log's path and names, which say nothing about the program. */
 static bool of_the_log(const char *option)
 {
     static const char *const names[] = {

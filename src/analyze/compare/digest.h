@@ -3,7 +3,7 @@
  *
  * A digest is made from a finished model, or read from the JSON that another process wrote. Its
  * size is a few kilobytes, however long the session was. Comparing digests (compare.h) needs no
- * session. Texts and arrays lie in the digest's region. Owner's thread. */
+ * session. Texts and arrays lie in the digest's region. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_COMPARE_DIGEST_H
 #define GPUFL_ANALYZE_COMPARE_DIGEST_H
 
@@ -23,13 +23,13 @@ enum {
     DIGEST_FORMAT = 1,
 };
 
-/* A launch shape: "256x1x1/128x1x1, 40 registers, 1024 bytes shared". */
+/* Describes a launch shape: "256x1x1/128x1x1, 40 registers, 1024 bytes shared". */
 struct digest_shape {
     const char *text;
     int64_t calls;
 };
 
-/* A kernel by its mangled name, or a scope by its path, "outer|inner". Times in ns. */
+/* Describes a kernel by its mangled name, or a scope by its path, "outer|inner". Times in ns. */
 struct digest_item {
     const char *key;  /* the key that finds it in other sessions: digest_key */
     const char *name; /* the name in this session */
@@ -42,13 +42,13 @@ struct digest_item {
     size_t shape_count;
 };
 
-/* A fact about the session's settings, or about the machine. */
+/* Describes a fact about the session's settings, or about the machine. */
 struct digest_fact {
     const char *key, *value;
     double number; /* a measured value, which differs from run to run; else NAN */
 };
 
-/* The kernels or scopes for which a digest has no room. */
+/* Counts the kernels or scopes for which a digest has no room. */
 struct digest_rest {
     int64_t calls, total; /* ns */
 };
@@ -88,8 +88,8 @@ int digest_read(struct digest *d, const char *text, size_t len);
  * its NUL. */
 void digest_key(const char *name, char *out);
 
-/* The path of a node of model.scopes, "outer|inner" (common/scope_text.h); the innermost names,
- * where they are longer than size. */
+/* Writes the path of a node of model.scopes, "outer|inner" (common/scope_text.h); the innermost
+ * names, where they are longer than size. */
 void digest_path(const struct model *m, uint32_t node, char *out, size_t size);
 
 #endif

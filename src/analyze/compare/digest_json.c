@@ -88,7 +88,7 @@ void digest_put(const struct digest *d, struct json_out *j)
 
 enum { NOT_SAID = -1 };
 
-/* A JSON reader at a value of an object or array, and where the value goes. */
+/* Holds a JSON reader at a value of an object or array, and where the value goes. */
 struct reading {
     struct digest *d;
     struct json j;

@@ -150,7 +150,7 @@ static void rank_points(struct work *w)
     }
 }
 
-/* A group's places in `order`, ascending. */
+/* Holds a group's places in `order`, ascending. */
 struct places {
     const uint32_t *at;
     size_t count;

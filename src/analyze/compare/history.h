@@ -5,7 +5,7 @@
  * that a step is a ratio). Second, each session is compared with the median of its level and its
  * spread, which a few bad runs hardly change. Third, the sessions of a host, and of a GPU, are
  * compared with all others by ranks. So a slow session on a slow host is not an outlier, and an
- * equally slow session on a fast host is one. Owner's thread. */
+ * equally slow session on a fast host is one. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_COMPARE_HISTORY_H
 #define GPUFL_ANALYZE_COMPARE_HISTORY_H
 
@@ -22,7 +22,7 @@ enum {
     HISTORY_GROUPS = 1024,     /* hosts, and GPUs, that are looked at */
 };
 
-/* A session. The caller fills in the names and the mean; points are in order of time. */
+/* Describes a session. The caller fills in the names and the mean; points are in order of time. */
 struct history_point {
     const char *session, *host, *gpu; /* gpu: "" where there are several */
     double mean;                      /* ns a call, > 0 */

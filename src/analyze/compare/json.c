@@ -132,7 +132,7 @@ static void put_sentences(const struct comparison *c, struct json_out *j)
     buf_fini(&text);
 }
 
-/* short_name: NULL for a scope. */
+/* Writes a row. short_name: NULL for a scope. */
 static void put_row(struct json_out *j, const struct compare_row *r, const char *short_name)
 {
     bool kernel = short_name != NULL;

@@ -19,7 +19,7 @@ static void put_time(struct buf *out, double ns)
     buf_str(out, units_time(text, (int64_t)llround(ns)));
 }
 
-/* "80.0 % less"; "4.1 times as much" from twice on. */
+/* Writes "80.0 % less"; "4.1 times as much" from twice on. */
 static void put_change(struct buf *out, double ratio, const char *more, const char *less,
                        const char *times)
 {
@@ -34,7 +34,7 @@ static bool is_known(const struct compare_total *t)
     return t->known[0] && t->known[1] && !isnan(t->ratio);
 }
 
-/* " (2.31 s to 462 ms a run)", and whether chance may be the cause of the change. */
+/* Writes " (2.31 s to 462 ms a run)", and whether chance may be the cause of the change. */
 static void put_means(struct buf *out, const struct compare_total *t)
 {
     buf_str(out, " (");

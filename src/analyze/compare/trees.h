@@ -6,7 +6,7 @@
  * are merged.
  *
  * A tree has at most TREES_NODES nodes and TREES_TEXT bytes of names. Time of further frames stays
- * with the frame above and is counted in `cut`. Owner's thread. */
+ * with the frame above and is counted in `cut`. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_COMPARE_TREES_H
 #define GPUFL_ANALYZE_COMPARE_TREES_H
 
@@ -34,11 +34,11 @@ struct trees {
     int64_t cut;          /* ns */
 };
 
-/* 0 or GPUFL_E_NOMEM; close in each case. */
+/* Returns 0 or GPUFL_E_NOMEM; close in each case. */
 int trees_open(struct trees *t);
 void trees_close(struct trees *t);
 
-/* A frame of a stack that is added. */
+/* Describes a frame of a stack that is added. */
 struct trees_frame {
     const char *text;
     size_t len;

@@ -94,7 +94,7 @@ static struct scope_time *outer(struct scope_time *scopes, size_t n, const struc
     return key.len ? bsearch(&key, scopes, n, sizeof key, by_path) : NULL;
 }
 
-/* The names of a path, as they are, in `names`, which has room for the path. */
+/* Puts the names of a path, as they are, in `names`, which has room for the path. */
 static size_t split_path(const struct scope_time *s, char *names, struct trees_frame *frames)
 {
     size_t n = 0;
@@ -200,7 +200,7 @@ static int add_lines(struct trees *t, unsigned side, struct json *j)
     return rc;
 }
 
-/* The reader of a report's idle.lines. */
+/* Holds the reader of a report's idle.lines. */
 struct idle_reading {
     struct trees *trees;
     unsigned side;

@@ -27,7 +27,7 @@ static bool frees_in_loop(const struct model *m)
     return false;
 }
 
-/* True if a stack of the line frees the memory that PyTorch caches. */
+/* Returns true if a stack of the line frees the memory that PyTorch caches. */
 static bool empties_cache(const struct model *m, const struct wait_line *l)
 {
     struct stacks_walk walk = {.node = l->node};
@@ -41,7 +41,7 @@ static bool empties_cache(const struct model *m, const struct wait_line *l)
 
 enum { CALLS_ROOM = 48 };
 
-/* "cudaMalloc and cudaFree", in the vendor's words. */
+/* Writes "cudaMalloc and cudaFree", in the vendor's words. */
 static void name_calls(const struct model *m, bool allocates, bool frees, char out[CALLS_ROOM])
 {
     const char *api = model_words(m)->api;
@@ -119,7 +119,7 @@ static void put_each_line(const struct model *m, const struct insights *to, size
     buf_str(out, ".");
 }
 
-/* What calls that allocate and free cost at their lines, and by the lead that they take. */
+/* Says what calls that allocate and free cost at their lines, and by the lead that they take. */
 struct memory_calls {
     int64_t idle, spent; /* ns: idle time of all GPUs in the calls; the union of the calls */
 };

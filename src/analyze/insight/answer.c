@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* % of the run: if the GPU was busy for so long, the rest is not worth a search. */
+/* This is in % of the run: if the GPU was busy for so long, the rest is not worth a search. */
 enum { BUSY_ENOUGH = 90 };
 
 #define SAMPLE_KERNELS                                                                             \
@@ -28,7 +28,7 @@ const char *answer_error(const struct model *m, int64_t half_width, char *text, 
     return text;
 }
 
-/* The cause with most of the idle time. */
+/* Returns the cause with most of the idle time. */
 static enum idle_cause largest(const struct idle_sum sums[IDLE_CAUSES])
 {
     int most = 0;
@@ -51,7 +51,7 @@ static void put_top_kernel(const struct model *m, struct answer *a, struct buf *
                units_percent(share, (double)k->names[0].time.total, (double)k->time.total));
 }
 
-/* The part of the run in which it is unknown whether the GPU was busy. */
+/* Returns the part of the run in which it is unknown whether the GPU was busy. */
 static int64_t unknown_of_run(const struct model *m, int64_t idle)
 {
     struct idle_busy b;
@@ -64,9 +64,9 @@ static bool is_busy(int64_t idle, int64_t wall)
     return wall > 0 && (double)(wall - idle) * 100 >= BUSY_ENOUGH * (double)wall;
 }
 
-/* For a GPU that was busy between its first and its last work, so that the idle time is before and
- * after: a short run, or one whose steps are unknown. If that is more than half of the run and
- * takes long, it is the answer instead. edges: that time, as a part of the run. */
+/* Writes the sentence for a GPU that was busy between its first and its last work, so that the idle
+ * time is before and after: a short run, or one whose steps are unknown. If that is more than half
+ * of the run and takes long, it is the answer instead. edges: that time, as a part of the run. */
 static void put_edges(const struct model *m, int64_t quiet, int64_t edges, bool start,
                       struct answer *a, struct buf *out)
 {

@@ -2,7 +2,8 @@
  *
  * The answer is the first finding that would give back 1 % of the run or more if it alone were
  * fixed. Without such a finding, the answer says so, how busy the GPU was, and what has most of the
- * time. A line is named only for the time that this line owns. Owner's thread. */
+ * time. A line is named only for the time that this line owns. Called by the owner's thread
+ * only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_ANSWER_H
 #define GPUFL_ANALYZE_INSIGHT_ANSWER_H
 
@@ -26,8 +27,8 @@ struct answer {
 void answer_find(const struct model *m, const struct insights *in, struct answer *a,
                  struct buf *statement);
 
-/* The half width of an answer or a finding in percent of the run: " ± 1.9", or nothing where the
- * time was measured or its error is unknown. */
+/* Writes the half width of an answer or a finding in percent of the run: " ± 1.9", or nothing where
+ * the time was measured or its error is unknown. */
 const char *answer_error(const struct model *m, int64_t half_width, char *text, size_t size);
 
 #endif

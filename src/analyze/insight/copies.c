@@ -12,8 +12,8 @@ enum { TEXT_MAX = 1 << 16 };
 
 /* ---- small copies ------------------------------------------------------------------------- */
 
-/* The small copies of one place, counted from the recorded calls (asynchronous ones only if they
- * took long) and from the GPU's rows. */
+/* Counts the small copies of one place, counted from the recorded calls (asynchronous ones only if
+ * they took long) and from the GPU's rows. */
 struct small {
     struct small_sum {
         uint64_t count;
@@ -105,7 +105,7 @@ int insight_small_copies(const struct model *m, struct insights *to)
 
 enum { TO_HOST = 2 /* memcpy.kind */ };
 
-/* The line whose pageable copies of that direction took longest. */
+/* Finds the line whose pageable copies of that direction took longest. */
 static int pageable_place(const struct model *m, uint32_t kind, struct insight_heaviest *out)
 {
     int64_t *ns = mem_array(m->stacks.places.count + 1, sizeof *ns);
@@ -157,7 +157,7 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     return rc;
 }
 
-/* ns of pageable copies in the share base; at most `most`. */
+/* Returns the ns of pageable copies in the share base; at most `most`. */
 static int64_t steady_time(const struct model *m, uint32_t kind, int64_t most)
 {
     int64_t ns =

@@ -8,7 +8,7 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-/* Numbers of the bits of device_metric.throttle. */
+/* Lists the numbers of the bits of device_metric.throttle. */
 enum {
     THROTTLE_IDLE = 0,
     THROTTLE_APPLICATION = 1,
@@ -21,15 +21,15 @@ enum {
     THROTTLE_POWER_BRAKE = 7,
 };
 
-/* The samples with at least one of two reasons. A sample may have both, so the larger number is a
- * lower bound. */
+/* Returns the samples with at least one of two reasons. A sample may have both, so the larger
+ * number is a lower bound. */
 static uint64_t samples(const struct device_metrics *d, int a, int b)
 {
     return d->throttled[a] > d->throttled[b] ? d->throttled[a] : d->throttled[b];
 }
 
-/* The busy time that was lost in that share of the samples, because clocks were below the highest
- * one. */
+/* Returns the busy time that was lost in that share of the samples, because clocks were below the
+ * highest one. */
 static int64_t lost(const struct model *m, uint32_t device, double share)
 {
     const struct device_metrics *d = &m->metrics.devices[device];
@@ -41,12 +41,12 @@ static int64_t lost(const struct model *m, uint32_t device, double share)
     return cells_whole((double)busy.busy * sum_steps_part(m) * share * (below < 0 ? 0 : below));
 }
 
-/* The texts of a rule about a device. */
+/* Holds the texts of a rule about a device. */
 struct held_words {
     const char *rule, *title, *by;
 };
 
-/* count: samples in which the reason held the clocks down. */
+/* Adds a finding. count: samples in which the reason held the clocks down. */
 static int add(const struct model *m, const struct held_words *w, uint32_t device, uint64_t count,
                struct insights *to)
 {
@@ -85,9 +85,9 @@ static int add(const struct model *m, const struct held_words *w, uint32_t devic
     return rc;
 }
 
-/* Samples in which a power limit below the device's highest one, or a power brake, held the clocks
- * down. At the highest limit the GPU does what it can; if the limits are unknown, it is unknown
- * whether a higher one can be set. */
+/* Returns the samples in which a power limit below the device's highest one, or a power brake, held
+ * the clocks down. At the highest limit the GPU does what it can; if the limits are unknown, it is
+ * unknown whether a higher one can be set. */
 static uint64_t held_by_power(const struct model *m, uint32_t device)
 {
     const struct device_metrics *d = &m->metrics.devices[device];
@@ -130,8 +130,8 @@ int insight_throttle_thermal(const struct model *m, struct insights *to)
     return rc;
 }
 
-/* The reason, other than power and heat, that slowed the clocks in most samples; *n gets their
- * number. */
+/* Returns the reason, other than power and heat, that slowed the clocks in most samples; *n gets
+ * their number. */
 static const struct held_words *main_reason(const struct model *m, const struct device_metrics *d,
                                             uint64_t *n)
 {
@@ -157,7 +157,7 @@ static const struct held_words *main_reason(const struct model *m, const struct 
     return most;
 }
 
-/* True if the mean SM clock is low although the GPU was busy: the clock of an idle GPU says
+/* Returns true if the mean SM clock is low although the GPU was busy: the clock of an idle GPU says
  * nothing. */
 static bool is_slow(const struct model *m, uint32_t device)
 {

@@ -66,8 +66,8 @@ static void say_slowed(const struct model *m, struct buf *out)
                    model_text(m, m->facts.engine), slows);
 }
 
-/* ns that GPUs were idle because an engine kept the program; *of_run gets that time as a part of
- * the run. */
+/* Returns the ns that GPUs were idle because an engine kept the program; *of_run gets that time as
+ * a part of the run. */
 static int64_t idle_of_engine(const struct model *m, int64_t *of_run)
 {
     struct idle_sum sums[IDLE_CAUSES];
@@ -322,7 +322,7 @@ static void say_idle_line(const struct model *m, struct buf *out)
  * a sentence. */
 typedef int64_t remark_fn(const struct model *m, struct buf *out);
 
-/* For a program that starts slowly or goes on without the GPU. */
+/* Writes the remark for a program that starts slowly or goes on without the GPU. */
 static int64_t remark_edges(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];

@@ -1,4 +1,5 @@
-/* findings.h - the sentences of the report that say where the time went. Owner's thread. */
+/* findings.h - the sentences of the report that say where the time went. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_FINDINGS_H
 #define GPUFL_ANALYZE_INSIGHT_FINDINGS_H
 
@@ -17,7 +18,7 @@ void findings_put_first(const struct model *m, struct buf *out);
  * Nothing is appended where all are the program's own. */
 void findings_caveats(const struct model *m, struct buf *out);
 
-/* Why a session has no rows of a feature. The text is static or in m. */
+/* Returns why a session has no rows of a feature. The text is static or in m. */
 const char *findings_why_none(const struct model *m, const char *feature);
 
 /* Appends the text for a feature without rows: "none: …", "not recorded …" or "unknown: …". */
@@ -26,17 +27,17 @@ void findings_put_none(const struct model *m, const char *feature, struct buf *o
 /* Appends which kinds of activity are unknown because the log is damaged. False: none. */
 bool findings_damaged(const struct model *m, struct buf *out);
 
-/* The status of a capability, in words. */
+/* Returns the status of a capability, in words. */
 const char *findings_status(const char *status);
 
-/* How many devices had no work while others had some; 0 if the log does not say which devices
- * worked. */
+/* Returns how many devices had no work while others had some; 0 if the log does not say which
+ * devices worked. */
 unsigned findings_idle_devices(const struct model *m);
 
 /* The product's name of a device: "GPU 0 NVIDIA H200". */
 const char *findings_device(const struct model *m, uint32_t device, char *text, size_t size);
 
-/* True if the engine makes kernels slower, because it instruments them or runs them several
+/* Returns true if the engine makes kernels slower, because it instruments them or runs them several
  * times. The profiler then caused part of the waits and the idle time. */
 bool findings_slowed(const struct model *m);
 

@@ -21,7 +21,7 @@ const char *findings_status(const char *status)
     return status;
 }
 
-/* What to do about an engine that records no kernels; NULL: it records them. */
+/* Returns what to do about an engine that records no kernels; NULL: it records them. */
 static const char *advice(const struct engine_row *r)
 {
     if (!r || r->keeps_kernels)
@@ -29,7 +29,7 @@ static const char *advice(const struct engine_row *r)
     return r->asks & ENGINE_TRACE ? "use --passes" : "use engine Trace";
 }
 
-/* What the program did not do, for a feature that was requested and has no rows. */
+/* Returns what the program did not do, for a feature that was requested and has no rows. */
 static const char *undone(const char *feature)
 {
     static const struct {
@@ -62,7 +62,7 @@ const char *findings_why_none(const struct model *m, const char *feature)
     return *status ? findings_status(status) : "the log holds none";
 }
 
-/* The answer of a session that does not record a feature, preferably one with a reason. */
+/* Finds the answer of a session that does not record a feature, preferably one with a reason. */
 static const struct facts_capability *find_unrecorded(const struct model *m, const char *feature)
 {
     const struct sum_facts *f = &m->facts;

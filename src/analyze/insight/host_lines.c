@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* True for causes of the host's own time, except those of a storm of launches in `to`. */
+/* Returns true for causes of the host's own time, except those of a storm of launches in `to`. */
 static bool is_host(const struct insights *to, uint32_t cause)
 {
     bool storm = false;
@@ -45,7 +45,7 @@ static void add_row(struct host_lines *l, const struct idle_row *r)
     }
 }
 
-/* True for states that a change of the line does not end. */
+/* Returns true for states that a change of the line does not end. */
 static bool is_stuck(uint32_t doing)
 {
     return IDLE_DOING_STATE(doing) == IDLE_RUNNABLE ||

@@ -2,14 +2,14 @@
  * there.
  *
  * A line is listed where its time is worth a finding; what the host did at all other lines is
- * summed by activity. Owner's thread. */
+ * summed by activity. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_HOST_LINES_H
 #define GPUFL_ANALYZE_INSIGHT_HOST_LINES_H
 
 #include "analyze/insight/insight.h"
 #include "analyze/model/idle/table.h"
 
-/* The time of an activity (activity.h). */
+/* Holds the time of an activity (activity.h). */
 struct host_did {
     int64_t ns, by_cause[IDLE_CAUSES];
     uint64_t looks;
@@ -36,7 +36,7 @@ struct host_line {
     struct host_did stuck;       /* the part of the time in which the thread could not run */
 };
 
-/* The time of an activity at all lines that have no finding about that activity. */
+/* Holds the time of an activity at all lines that have no finding about that activity. */
 struct host_spread {
     struct host_did did, most; /* most: at the line with most of it */
     uint32_t place;            /* that line */

@@ -112,7 +112,7 @@ static void put_stuck(const struct model *m, struct insight *i, const struct hos
     insight_fact(i, "stuck_ns", l->stuck.ns);
 }
 
-/* The name of a thread; NULL: unknown, or there are several. */
+/* Returns the name of a thread; NULL: unknown, or there are several. */
 static const char *thread_text(const struct model *m, uint32_t name)
 {
     return name && name != IDLE_SEVERAL_THREADS ? model_text(m, name) : NULL;
@@ -161,7 +161,7 @@ static bool is_python(const struct model *m, uint32_t place)
     return dot && !strcmp(dot, ".py");
 }
 
-/* The system call that took most of the line's time; "": none, or unknown. */
+/* Returns the system call that took most of the line's time; "": none, or unknown. */
 static const char *blocked_in(const struct host_line *l)
 {
     bool most = IDLE_DOING_STATE(l->doing) == IDLE_BLOCKED && l->most >= l->ns - l->most;
@@ -348,8 +348,8 @@ static int add_everywhere(const struct model *m, const struct host_lines *l, enu
 
 /* ---- causes ------------------------------------------------------------------------------ */
 
-/* What findings by line leave of a cause. Time that may be another process' is not reported as the
- * host's. */
+/* Returns what findings by line leave of a cause. Time that may be another process' is not reported
+ * as the host's. */
 static struct insight_idle rest_of(const struct model *m, const struct host_lines *l,
                                    enum idle_cause c)
 {
@@ -362,7 +362,7 @@ static struct insight_idle rest_of(const struct model *m, const struct host_line
     return rest;
 }
 
-/* others: there are findings of lines with the same cause. */
+/* Writes the gaps of a cause. others: there are findings of lines with the same cause. */
 static void put_gaps(const struct model *m, const struct host_lines *l, enum idle_cause c,
                      const struct insight_idle *idle, bool others, struct buf *out)
 {

@@ -20,8 +20,8 @@ static double half_width(const struct idle_fork *f, const struct idle_branch *b)
     return b->looks && f->looks ? 100 * idle_lines_half_width(b->looks, f->looks) : 0;
 }
 
-/* "45 % (± 20 points) in Trainer.training_step() at trainer.py:3700"; where the half-width goes
- * beyond the whole, "92 % (at least 80 %) in …". */
+/* Writes "45 % (± 20 points) in Trainer.training_step() at trainer.py:3700"; where the half-width
+ * goes beyond the whole, "92 % (at least 80 %) in …". */
 static void put_branch(const struct model *m, const struct idle_fork *f,
                        const struct idle_branch *b, struct buf *out)
 {

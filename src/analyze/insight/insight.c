@@ -302,14 +302,15 @@ static void drop_little(struct insights *in, size_t first)
     in->count = kept;
 }
 
-/* True if the session's engine looks into kernels: then each kernel counts, however short it
- * is. */
+/* Returns true if the session's engine looks into kernels: then each kernel counts, however short
+ * it is. */
 static bool looks_into_kernels(const struct model *m)
 {
     return m->sass.rows || m->samples.functions.count;
 }
 
-/* True for rules about calls at a line, whose findings include the time of the line's waits. */
+/* Returns true for rules about calls at a line, whose findings include the time of the line's
+ * waits. */
 static bool has_waits(const struct insight_rule *r)
 {
     static const char *const ids[] = {"sync_loop", "memory_alloc_loop", "pageable_copies",
@@ -320,9 +321,9 @@ static bool has_waits(const struct insight_rule *r)
     return false;
 }
 
-/* True if the time of `i` includes the time of `other`. A rule about a line's calls includes
- * sync_line's time; what the host did includes most calls that it made for that; a late rank
- * includes its own GPU's idle time. A finding may also include the time of all findings of its
+/* Returns true if the time of `i` includes the time of `other`. A rule about a line's calls
+ * includes sync_line's time; what the host did includes most calls that it made for that; a late
+ * rank includes its own GPU's idle time. A finding may also include the time of all findings of its
  * rule, or of a state at all lines. */
 static bool has_time_of(const struct insight *i, const struct insight *other)
 {
@@ -364,8 +365,8 @@ static void speak(const struct model *m, struct insights *in, size_t first)
     }
 }
 
-/* True for rules about idle time without a wait. In a run that the profiler slows, such idle time
- * is the profiler's. */
+/* Returns true for rules about idle time without a wait. In a run that the profiler slows, such
+ * idle time is the profiler's. */
 static bool is_of_idle(const struct insight_rule *r)
 {
     return r->category == INSIGHT_IDLE || r->category == INSIGHT_LAUNCH;

@@ -8,7 +8,7 @@
  * Findings are sorted by what fixing each of them alone would give back: by bands (more than 25 %,
  * more than 5 %, 1 % of the run or more, less, nothing); in a band those with a measured bound come
  * before those with an estimated one, then by ns. A finding whose time belongs to another finding
- * at its line is shown as a part of that one (part_of). Owner's thread. */
+ * at its line is shown as a part of that one (part_of). Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_INSIGHT_H
 #define GPUFL_ANALYZE_INSIGHT_INSIGHT_H
 
@@ -29,7 +29,8 @@ enum insight_severity {
 
 enum insight_bound { INSIGHT_MEASURED, INSIGHT_ESTIMATED };
 
-/* Parts of the GPUs' time that a finding can be about: idle time by enum idle_cause, and these. */
+/* Lists the parts of the GPUs' time that a finding can be about: idle time by enum idle_cause, and
+ * these. */
 enum {
     INSIGHT_OF_KERNELS = IDLE_CAUSES,
     INSIGHT_OF_COPIES,
@@ -60,7 +61,7 @@ struct insight_limit {
     const char *unit, *reason;
 };
 
-/* A number that is evidence of a finding. */
+/* This is a number that is evidence of a finding. */
 struct insight_fact {
     const char *key; /* for programs; a literal */
     int64_t value;
@@ -107,7 +108,8 @@ extern const size_t insight_rule_count;
 extern const struct insight_limit insight_limits[];
 extern const size_t insight_limit_count;
 
-/* Bands of what a finding gives back. The first screen shows bands from INSIGHT_BAND_WORTH on. */
+/* Names the bands of what a finding gives back. The first screen shows bands from
+ * INSIGHT_BAND_WORTH on. */
 enum {
     INSIGHT_BAND_NONE,
     INSIGHT_BAND_LITTLE,
@@ -129,12 +131,12 @@ const char *insight_severity_name(enum insight_severity s); /* "HIGH", … */
  * text. */
 int insight_add(struct insights *to, const char *id, struct insight **at);
 
-/* The rule with that id, which exists. */
+/* Returns the rule with that id, which exists. */
 const struct insight_rule *insight_rule_of(const char *id);
 
-/* True if many kernels are launched one by one between launches of CUDA or HIP graphs, again and
- * again, and the graphs are the program's or its compiler's (not XLA's, which chooses what is in
- * them). */
+/* Returns true if many kernels are launched one by one between launches of CUDA or HIP graphs,
+ * again and again, and the graphs are the program's or its compiler's (not XLA's, which chooses
+ * what is in them). */
 bool insight_graphs_break(const struct model *m);
 int insight_say(char **to, struct buf *text); /* takes the text and empties it; frees *to */
 void insight_fact(struct insight *i, const char *key, int64_t value);
@@ -154,21 +156,22 @@ int insight_inside(const struct model *m, struct insight *i, uint32_t causes, st
  * clock. end == start: there is no event, and no fact is added. */
 void insight_fact_longest(const struct model *m, struct insight *i, int64_t start, int64_t end);
 
-/* Severity by the share of the run that could be given back. */
+/* Returns the severity by the share of the run that could be given back. */
 enum insight_severity insight_by_share(const struct model *m, int64_t ns);
 
-/* True if ns are at least `limit` parts in `of` (100 or 1000) of the run. */
+/* Returns true if ns are at least `limit` parts in `of` (100 or 1000) of the run. */
 bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t of);
 
-/* The part of the run that a sum of kernel times can give back. It is less than the sum where
- * kernels overlap or run on several devices. */
+/* Returns the part of the run that a sum of kernel times can give back. It is less than the sum
+ * where kernels overlap or run on several devices. */
 int64_t insight_of_run(const struct model *m, int64_t kernel_ns);
-/* insight_of_kernel: the part of a time of one kernel that lies in the share base.
- * insight_of_steady: that part of a sum of kernel times. */
+/* insight_of_kernel returns the part of a time of one kernel that lies in the share base.
+ * insight_of_steady returns that part of a sum of kernel times. */
 int64_t insight_of_kernel(const struct model *m, const struct kernel_name *k, int64_t kernel_ns);
 int64_t insight_of_steady(const struct model *m, double kernel_ns);
 
-/* The place with the largest part of a sum. Only a line that a person can open counts; 0: none. */
+/* This is the place with the largest part of a sum. Only a line that a person can open counts; 0:
+ * none. */
 struct insight_heaviest {
     uint32_t place;
     int64_t part, all;
@@ -183,13 +186,13 @@ void insight_own(struct insight *i, const struct insight_heaviest *h);
  * tables show in columns of their own. */
 size_t insight_title_words(const struct insight *i);
 
-/* True if the host waited at a line that a person can open. */
+/* Returns true if the host waited at a line that a person can open. */
 bool insight_line_is_known(const struct model *m, const struct wait_line *l);
-/* True if sync_loop reports the line. */
+/* Returns true if sync_loop reports the line. */
 bool insight_line_loops(const struct model *m, const struct wait_line *l);
 
-/* ns of the share base that small copies to the host took whose values the line's waits wait for;
- * at most the time in which copies ran without a kernel. 0 if such copies are few. */
+/* Returns the ns of the share base that small copies to the host took whose values the line's waits
+ * wait for; at most the time in which copies ran without a kernel. 0 if such copies are few. */
 int64_t insight_reads(const struct model *m, const struct wait_line *l);
 
 /* Finds the place with the largest sum. sums: by place. all: their total with unknown places. */
@@ -199,18 +202,18 @@ struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *s
 void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
                           struct buf *out);
 
-/* ns of the share base in which copies ran and no kernel. */
+/* Returns the ns of the share base in which copies ran and no kernel. */
 int64_t insight_copies_alone(const struct model *m);
 
 /* Adds findings about states in which the launching thread could not run, whatever the line
  * (states.c). */
 int insight_states(const struct model *m, struct insights *to);
-/* The title of such a finding, for an IDLE_DOING; "" where the thread could run. */
+/* Returns the title of such a finding, for an IDLE_DOING; "" where the thread could run. */
 const char *insight_state_title(uint32_t doing);
 extern const char insight_more_cores[], insight_less_gil[];
 
-/* Idle time of one cause, and its gaps. All 0 if the time exceeds the run, which means that the
- * clock jumped. */
+/* Holds the idle time of one cause, and its gaps. All 0 if the time exceeds the run, which means
+ * that the clock jumped. */
 struct insight_idle {
     unsigned devices;
     int64_t time; /* ns of the run: of a device on average */

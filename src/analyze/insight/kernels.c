@@ -33,7 +33,7 @@ void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out)
     buf_fini(&full);
 }
 
-/* A limit of occupancy, and what to do about it. */
+/* Describes a limit of occupancy, and what to do about it. */
 static const struct limiter {
     const char *key, *text, *next;
     bool amd; /* counts wavefronts of a compute unit */
@@ -88,7 +88,7 @@ static bool is_low(const struct model *m, const struct config_row *c)
             (!strcmp(limiter, "registers") || !strcmp(limiter, "vgprs")));
 }
 
-/* True if that part of a kernel's time is large enough in the share base. */
+/* Returns true if that part of a kernel's time is large enough in the share base. */
 static bool is_worth(const struct model *m, const struct kernel_name *k, int64_t ns)
 {
     int64_t steady = cells_whole((double)ns * sum_steps_kernel_part(m, k->name, k->time.total));

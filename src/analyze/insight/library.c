@@ -16,7 +16,7 @@
 
 enum { TEXT_MAX = 1 << 16, WORDS_MOST = 160 };
 
-/* Kernels that a rule is about. */
+/* Describes the kernels that a rule is about. */
 struct found {
     int64_t time; /* ns */
     double waste; /* ns of it that could be given back in the share base */
@@ -27,8 +27,8 @@ struct found {
     int64_t start, end; /* ns: the longest sequence; 0: it is about single kernels */
 };
 
-/* The share of a configuration's time that could be given back; 0: the rule does not apply to
- * it. */
+/* Returns the share of a configuration's time that could be given back; 0: the rule does not apply
+ * to it. */
 typedef double (*share_fn)(const struct model *m, const struct kernel_config *c);
 
 static double whole(const struct model *m, const struct kernel_config *c)
@@ -67,7 +67,7 @@ static struct found gather(const struct model *m, uint32_t kind, share_fn share)
     return f;
 }
 
-/* The share of the time of a kind of kernels that lies in the share base. */
+/* Returns the share of the time of a kind of kernels that lies in the share base. */
 static double steady_part(const struct model *m, uint32_t kind)
 {
     struct found f = gather(m, kind, whole);
@@ -92,7 +92,7 @@ static int launcher(const struct model *m, uint32_t kind, struct insight_heavies
     return 0;
 }
 
-/* The texts of a rule. */
+/* Holds the texts of a rule. */
 struct library_words {
     const char *rule, *title;
     const char *what;   /* follows a number */
@@ -153,9 +153,9 @@ static const struct device_row *device_of(const struct model *m, const struct ke
 
 /* ---- types ------------------------------------------------------------------------------- */
 
-/* By how many times tensor cores make products of float32 faster, rounded up from NVIDIA's data
- * sheets of A100 (19.5 and 156 Tflop/s), H100 SXM (67 and 495), A10 (31.2 and 62.5) and L40S (91.6
- * and 183). */
+/* Returns by how many times tensor cores make products of float32 faster, rounded up from NVIDIA's
+ * data sheets of A100 (19.5 and 156 Tflop/s), H100 SXM (67 and 495), A10 (31.2 and 62.5) and L40S
+ * (91.6 and 183). Compute capabilities 10 and 11 count 16 times. */
 static double tf32_speed(const struct device_row *d)
 {
     bool small = d->compute_major == 12 || (d->compute_major == 8 && d->compute_minor > 0);
@@ -297,7 +297,7 @@ static bool is_storm(const struct insights *to)
     return false;
 }
 
-/* True if XLA compiled kernels of the session: XLA chooses which kernels share a graph, and
+/* Returns true if XLA compiled kernels of the session: XLA chooses which kernels share a graph, and
  * nothing in the program breaks one. */
 static bool is_xla(const struct model *m)
 {

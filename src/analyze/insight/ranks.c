@@ -21,7 +21,7 @@ enum { TEXT_MAX = 1 << 16 };
     "Compare this rank's idle lines and kernels with those of the others (--full of each "         \
     "session)."
 
-/* The lateness of all ranks at a line. */
+/* Holds the lateness of all ranks at a line. */
 struct place_sum {
     int64_t ns;
     double variance; /* ns² at 95 % */
@@ -43,7 +43,7 @@ static bool is_worth(const struct model *m, int64_t ns)
     return ns > 0 && insight_is_share(m, ns, INSIGHT_rank_wait, 100);
 }
 
-/* What a finding is about. */
+/* Holds what a finding is about. */
 struct lateness {
     const struct rank_late *rank; /* the late rank, or the latest of several */
     unsigned ranks;

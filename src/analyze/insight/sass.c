@@ -17,8 +17,8 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* A pair: what one kernel did, and what would have been needed or possible. For local memory: its
- * sectors, and those of global memory. */
+/* Holds a pair: what one kernel did, and what would have been needed or possible. For local memory:
+ * its sectors, and those of global memory. */
 struct pair {
     uint32_t kernel, function;
     int64_t done, ideal;
@@ -26,7 +26,7 @@ struct pair {
 
 enum pair_kind { PAIR_THREADS, PAIR_SECTORS, PAIR_WAVEFRONTS, PAIR_LOCAL };
 
-/* False if the values do not have the pair. */
+/* Returns false if the values do not have the pair. */
 static bool read_pair(const struct sass_values *v, enum pair_kind kind, int64_t warp, int64_t *done,
                       int64_t *ideal)
 {
@@ -47,7 +47,7 @@ static bool read_pair(const struct sass_values *v, enum pair_kind kind, int64_t 
                : sass_has(v, SASS_WAVEFRONTS) && sass_has(v, SASS_WAVEFRONTS_IDEAL) && *ideal > 0;
 }
 
-/* The share that was not needed. */
+/* Returns the share that was not needed. */
 static double waste_of(enum pair_kind kind, const struct pair *p)
 {
     if (kind == PAIR_LOCAL)
@@ -96,7 +96,7 @@ static struct pair *list_pairs(const struct model *m, enum pair_kind kind,
     return list;
 }
 
-/* The share of a kernel's samples that wait for a class; 1 if it has too few samples. */
+/* Returns the share of a kernel's samples that wait for a class; 1 if it has too few samples. */
 static double waiting(const struct model *m, const struct pair *p, enum stall_class class)
 {
     struct profile_stalls s;
@@ -110,7 +110,7 @@ static double waiting(const struct model *m, const struct pair *p, enum stall_cl
                : cells_share((double)s.class[class].all, (double)s.all);
 }
 
-/* The severity from the waste alone, for sessions without times of kernels. */
+/* Returns the severity from the waste alone, for sessions without times of kernels. */
 static enum insight_severity severity_of_waste(double share)
 {
     return 100 * share > INSIGHT_waste_high     ? INSIGHT_HIGH
@@ -155,7 +155,7 @@ static enum insight_severity severity_of(double percent)
                                                  : INSIGHT_LOW;
 }
 
-/* scope: name of a path; 0: all of the kernel. */
+/* Adds a finding. scope: name of a path; 0: all of the kernel. */
 static int add_divergence(const struct model *m, const struct pair *p, uint32_t scope,
                           const struct profile_line *line, struct insights *to)
 {
@@ -208,7 +208,7 @@ static bool has_finding(const struct insights *to, size_t from, const struct mod
     return false;
 }
 
-/* Kernels that diverge in a scope only. */
+/* Adds findings about kernels that diverge in a scope only. */
 static int scopes_divergence(const struct model *m, size_t from, struct insights *to)
 {
     static const struct profile_line none = {0, 0, 0};

@@ -15,15 +15,15 @@ static double sum_of(const struct model *m, unsigned column)
     return m->metrics.host[column].count ? m->metrics.host[column].sum : 0;
 }
 
-/* The part of a time that lies in the share base, as if the time were spread evenly over the
- * session. */
+/* Returns the part of a time that lies in the share base, as if the time were spread evenly over
+ * the session. */
 static double of_steps(const struct model *m, double ns)
 {
     double length = (double)sum_facts_duration(m);
     return length > 0 ? ns / length * (double)sum_steps_time(m) : 0;
 }
 
-/* Idle time because the host launched late, as a part of the run. */
+/* Returns the idle time because the host launched late, as a part of the run. */
 static int64_t late(const struct model *m)
 {
     return cells_sum(insight_idle_of(m, IDLE_LATE).time, insight_idle_of(m, IDLE_NOTHING).time);
@@ -42,8 +42,8 @@ static int64_t at_most(double ns, int64_t most)
 
 /* ---- the CPU limit ----------------------------------------------------------------------- */
 
-/* ns of the session in which the limit stopped threads, at most. The kernel's sum is over cores;
- * the number of stopped periods times the length of a period is another bound. */
+/* Returns the ns of the session in which the limit stopped threads, at most. The kernel's sum is
+ * over cores; the number of stopped periods times the length of a period is another bound. */
 static double stopped(const struct model *m)
 {
     double periods = sum_of(m, COL_host_metric_cpu_periods),

@@ -1,12 +1,12 @@
 /* shortage.h - what a CPU limit and a lack of memory cost, for rules about idle time that these two
- * may have caused. Owner's thread. */
+ * may have caused. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_SHORTAGE_H
 #define GPUFL_ANALYZE_INSIGHT_SHORTAGE_H
 
 #include "analyze/insight/insight.h"
 
-/* ns of the run that the GPU was idle because a CPU limit stopped the host, at most; 0: not worth a
- * finding, or unknown. */
+/* Returns the ns of the run that the GPU was idle because a CPU limit stopped the host, at most; 0:
+ * not worth a finding, or unknown. */
 int64_t insight_cpu_limit_ns(const struct model *m);
 
 /* Subtracts from a finding the idle time that the CPU limit caused, and says so in the text. ns:

@@ -29,7 +29,7 @@ enum {
     ALIKE_WITHIN = 4 /* 1/ALIKE_WITHIN above or below */
 };
 
-/* ns: and is at least this much longer; the driver's shortest slice is 1 ms. */
+/* A slow launch is also at least this much longer, in ns; the driver's shortest slice is 1 ms. */
 #define SLICE_LEAST 500000ll
 
 /* Launches of a configuration, or of all, that were interrupted. */
@@ -41,7 +41,7 @@ struct slices {
     uint32_t kernel; /* name */
 };
 
-/* What interrupted launches of a configuration cost; zeros where the launches do not look
+/* Returns what interrupted launches of a configuration cost; zeros where the launches do not look
  * interrupted. */
 static struct slices of_config(const struct kernel_config *c)
 {
@@ -64,7 +64,7 @@ static struct slices of_config(const struct kernel_config *c)
     return alike * ALIKE_PART >= s.slow ? s : (struct slices){0};
 }
 
-/* All configurations; of_run gets the cost within the share base. */
+/* Sums up all configurations; of_run gets the cost within the share base. */
 static struct slices find(const struct model *m, int64_t *of_run)
 {
     struct slices all = {0}, most = {0};

@@ -51,7 +51,7 @@ static void add_copies(const struct model *m, struct staged *all)
     }
 }
 
-/* True for files whose functions copy an array of the host to the GPU. */
+/* Returns true for files whose functions copy an array of the host to the GPU. */
 static bool uploads(const char *file)
 {
     static const char cupy[] = "/cupy/_creation/from_data.py";
@@ -59,7 +59,7 @@ static bool uploads(const char *file)
     return n >= sizeof cupy - 1 && !strcmp(file + n - (sizeof cupy - 1), cupy);
 }
 
-/* True if the samples were at the line itself or in such a file, and nowhere else. */
+/* Returns true if the samples were at the line itself or in such a file, and nowhere else. */
 static bool is_at_line(const struct model *m, const struct idle_row *r)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, r->place);
@@ -90,8 +90,8 @@ static int add_idle(const struct model *m, struct staged *all)
     return rc;
 }
 
-/* The rate at which the host would have filled the memory that it copied; 0: a core does not fill
- * memory at that rate. */
+/* Returns the rate at which the host would have filled the memory that it copied; 0: a core does
+ * not fill memory at that rate. */
 static double rate_of(const struct model *m, const struct staged *s)
 {
     double bytes = (double)s->bytes * sum_steps_copy_part(m), ns = (double)s->idle;

@@ -17,7 +17,7 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* Samples of one reason of a kernel or a scope. */
+/* Counts the samples of one reason of a kernel or a scope. */
 struct entry {
     uint32_t owner;    /* kernel, or name of a scope's path */
     uint32_t function; /* a function of the kernel; 0: a scope */
@@ -33,7 +33,7 @@ static int compare_entries(const void *a, const void *b)
     return (x->reason > y->reason) - (x->reason < y->reason);
 }
 
-/* Reasons of one owner. */
+/* Holds the reasons of one owner. */
 struct owner {
     const struct entry *entries;
     size_t count;
@@ -53,7 +53,7 @@ static struct owner sum_owner(const struct model *m, const struct entry *entries
     return o;
 }
 
-/* A kernel whose sectors of global memory were counted. */
+/* Describes a kernel whose sectors of global memory were counted. */
 struct counted {
     uint32_t kernel;
     bool sectors, ideal;
@@ -78,7 +78,7 @@ static int list_counted(const struct model *m, struct keyed *to)
     return rc;
 }
 
-/* What the rule uses besides the samples. */
+/* Holds what the rule uses besides the samples. */
 struct judge {
     const struct model *m;
     struct profile_lines lines;
@@ -101,8 +101,8 @@ static int64_t limit_of(enum stall_class class)
                                       : INSIGHT_stall_share;
 }
 
-/* The reason of a class with most samples. Samples of cycles with and without an issue have one
- * name, so they are one reason. */
+/* Returns the reason of a class with most samples. Samples of cycles with and without an issue have
+ * one name, so they are one reason. */
 static const struct entry *top_reason(const struct model *m, const struct owner *o,
                                       enum stall_class class)
 {
@@ -138,7 +138,7 @@ static void put_reason(const struct model *m, uint32_t reason, struct buf *out)
         printable_clean(out->data + from, out->len - from);
 }
 
-/* The owner's time as a part of the run. */
+/* Returns the owner's time as a part of the run. */
 static int64_t time_of(const struct model *m, const struct owner *o, bool *estimated)
 {
     *estimated = false;
@@ -248,7 +248,7 @@ static int judge_owner(struct judge *j, const struct owner *o)
     return rc;
 }
 
-/* Entries of a table of groups, by owner. */
+/* Lists the entries of a table of groups, by owner. */
 static struct entry *list_entries(const struct model *m, const struct keyed *groups, bool scopes,
                                   size_t *count)
 {

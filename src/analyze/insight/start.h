@@ -1,11 +1,12 @@
-/* start.h - idle time at the start, before the GPU had done 1 % of its work. Owner's thread. */
+/* start.h - idle time at the start, before the GPU had done 1 % of its work. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_START_H
 #define GPUFL_ANALYZE_INSIGHT_START_H
 
 #include "analyze/insight/insight.h"
 
-/* ns between the first work of a session without a steady part and the moment at which its only GPU
- * had done 1 % of its work; 0: none, or unknown. *until: that moment. */
+/* Returns the ns between the first work of a session without a steady part and the moment at which
+ * its only GPU had done 1 % of its work; 0: none, or unknown. *until: that moment. */
 int64_t insight_start_idle(const struct model *m, int64_t *until);
 
 /* Marks a finding whose idle time is in that start as one that happens once in a program: its

@@ -15,7 +15,7 @@ const char insight_more_cores[] =
 const char insight_less_gil[] =
     "Move the other threads' Python into processes, or into code that gives up the GIL.";
 
-/* A state of a thread that a finding is about. */
+/* Describes a state of a thread that a finding is about. */
 struct state {
     bool (*is)(uint32_t doing);
     uint32_t state; /* IDLE_DOING_STATE of the lines whose time the finding has; 0: none */
@@ -25,7 +25,7 @@ struct state {
     void (*put_first)(const struct model *m, struct buf *out);
 };
 
-/* Idle time in which the thread was in the state. */
+/* Holds the idle time in which the thread was in the state. */
 struct sum {
     uint64_t samples;
     int64_t ns, all; /* all: of all idle time, with samples or without */
@@ -91,8 +91,8 @@ static bool is_waiting(uint32_t doing)
     return IDLE_DOING_STATE(doing) == IDLE_WAITS_FOR_GIL;
 }
 
-/* The line at which threads held the lock most often; *looks gets how often. An error goes to
- * out. */
+/* Returns the line at which threads held the lock most often; *looks gets how often. An error goes
+ * to out. */
 static uint32_t main_holder(const struct model *m, uint64_t *looks, struct buf *out)
 {
     const struct keyed *rows = &m->idle.holders.rows;
@@ -113,7 +113,7 @@ static uint32_t main_holder(const struct model *m, uint64_t *looks, struct buf *
     return most;
 }
 
-/* True if the thread that held the lock is known for half of the time. */
+/* Returns true if the thread that held the lock is known for half of the time. */
 static bool holder_is_known(const struct model *m)
 {
     return 2 * m->idle.holders.seen >= m->idle.holders.looks;

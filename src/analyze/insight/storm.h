@@ -1,5 +1,5 @@
 /* storm.h - the lines of a storm of launches: where the host spent the time before slow launches.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_STORM_H
 #define GPUFL_ANALYZE_INSIGHT_STORM_H
 
@@ -7,7 +7,7 @@
 
 enum { STORM_LINES = 3 };
 
-/* A line's part of that time. */
+/* Describes a line's part of that time. */
 struct storm_line {
     uint32_t place;
     int64_t ns;
@@ -29,8 +29,8 @@ int storm_lines_find(const struct model *m, struct storm_lines *out);
  * not change. 0 or GPUFL_E_NOMEM. */
 int storm_lines_longest(const struct model *m, uint32_t place, struct idle_longest *longest);
 
-/* The half width of the line's part at 95 %, ns; CELL_NULL: unknown, because most of the part has
- * no looks. */
+/* Returns the half width of the line's part at 95 %, ns; CELL_NULL: unknown, because most of the
+ * part has no looks. */
 int64_t storm_line_half_width(const struct storm_line *l);
 
 /* Appends "; of the time before slow launches the host spent 42 % (± 7 points) at a.py:21 in f()

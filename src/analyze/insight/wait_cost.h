@@ -1,12 +1,12 @@
 /* wait_cost.h - what the calls of a line cost, for findings about waits and about allocations.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_WAIT_COST_H
 #define GPUFL_ANALYZE_INSIGHT_WAIT_COST_H
 
 #include "analyze/insight/insight.h"
 
-/* The calls of a line that wait for the GPU. Allocations and loads of code, which only take time,
- * do not count. */
+/* Holds the calls of a line that wait for the GPU. Allocations and loads of code, which only take
+ * time, do not count. */
 struct wait_cost {
     uint64_t calls;
     uint64_t sure;       /* calls of them that always wait */
@@ -18,8 +18,8 @@ struct wait_cost {
     uint64_t most_calls;
 };
 
-/* What calls of a line could give back at most: the GPU's idle time because of these calls, but not
- * more than the time spent in them. idle: of all devices. */
+/* Returns what calls of a line could give back at most: the GPU's idle time because of these calls,
+ * but not more than the time spent in them. idle: of all devices. */
 int64_t wait_cost_gives_back(const struct model *m, int64_t idle, int64_t blocked);
 
 void wait_cost_put_facts(const struct model *m, const struct wait_line *l,

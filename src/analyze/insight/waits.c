@@ -14,7 +14,8 @@ bool insight_line_is_known(const struct model *m, const struct wait_line *l)
     return p && !p->mark && !l->apart && l->count;
 }
 
-/* True for waits of the driver itself, which have no frame of the program on their stacks. */
+/* Returns true for waits of the driver itself, which have no frame of the program on their
+ * stacks. */
 static bool is_driver(const struct model *m, const struct wait_line *l)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
@@ -30,7 +31,7 @@ static enum insight_severity severity(const struct model *m, int64_t blocked)
                                          : INSIGHT_LOW;
 }
 
-/* True if the calls of a line that seldom wait were waits. */
+/* Returns true if the calls of a line that seldom wait were waits. */
 static bool slow_waited(const struct wait_line *l)
 {
     uint64_t calls = 0;
@@ -170,7 +171,7 @@ static void put_gain(const struct model *m, const struct wait_line *l, const str
     put_parts(l, i);
 }
 
-/* "The small copies that it waits for took 26 ms of the GPU's time: one copy …" */
+/* Writes "The small copies that it waits for took 26 ms of the GPU's time: one copy …" */
 static void put_reads(const struct model *m, const struct wait_line *l, struct insight *i,
                       struct buf *out)
 {
@@ -185,7 +186,7 @@ static void put_reads(const struct model *m, const struct wait_line *l, struct i
     insight_fact(i, "read_copies_ns", ns);
 }
 
-/* "If these waits can go, that alone saves 12 to 15 ms of 100 ms." */
+/* Writes "If these waits can go, that alone saves 12 to 15 ms of 100 ms." */
 static void say_gain(const struct model *m, const struct insight *i, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -201,7 +202,7 @@ static void say_gain(const struct model *m, const struct insight *i, struct buf 
                    units_time(a, i->gives_back), units_time(b, sum_steps_time(m)));
 }
 
-/* "73.6 s of 77.4 s blocked in 50 synchronizations at train.py:90 in train_step()" */
+/* Writes "73.6 s of 77.4 s blocked in 50 synchronizations at train.py:90 in train_step()" */
 static void put_blocked(const struct model *m, const struct wait_line *l, const struct wait_cost *w,
                         struct buf *out)
 {
@@ -253,7 +254,7 @@ static int add_line(const struct model *m, const struct wait_line *l, const stru
     return rc;
 }
 
-/* True if the waits of a line without a synchronization are worth a finding: they give back
+/* Returns true if the waits of a line without a synchronization are worth a finding: they give back
  * something noticeable, or they are long enough that a reader would look there in vain. If no call
  * of the line always waits, only the idle time of the GPU counts: a busy GPU has a full queue,
  * which delays launches, too. */
@@ -279,8 +280,8 @@ int insight_sync_line(const struct model *m, struct insights *to)
     return rc;
 }
 
-/* True if there are enough calls of one class for a loop, and the median of launches between
- * them is enough. */
+/* Returns true if there are enough calls of one class for a loop, and the median of launches
+ * between them is enough. */
 static bool in_loop(const struct wait_line *l, enum wait_class class, uint64_t calls,
                     int64_t *median)
 {
@@ -289,8 +290,9 @@ static bool in_loop(const struct wait_line *l, enum wait_class class, uint64_t c
     return calls >= INSIGHT_loop_calls && *median >= INSIGHT_loop_launches;
 }
 
-/* True if the line is a synchronization in a loop by the public client's rule; copies that block
- * count if they take enough time. calls: those that make it a loop, counted as waiting() does. */
+/* Returns true if the line is a synchronization in a loop by the public client's rule; copies that
+ * block count if they take enough time. calls: those that make it a loop, counted as waiting()
+ * does. */
 static bool is_loop(const struct model *m, const struct wait_line *l, uint64_t *calls,
                     int64_t *median)
 {

@@ -12,8 +12,8 @@ enum { TEXT_MAX = 1 << 16, KINDS_SHOWN = 6 };
 
 static const int64_t SECOND = 1000000000;
 
-/* The XID numbers that people meet, in words; for others only the number is shown. hardware: the
- * GPU, its memory or a link has failed, whatever the program did. */
+/* Lists the XID numbers that people meet, in words; for others only the number is shown. hardware:
+ * the GPU, its memory or a link has failed, whatever the program did. */
 static const struct {
     int64_t code;
     bool hardware;
@@ -40,7 +40,7 @@ static void put_hours(struct buf *text, int64_t ns)
     buf_printf(text, "%.*f GPU hours", ns < 36000 * SECOND ? 2 : 1, (double)ns / 3.6e12);
 }
 
-/* "python3 (process 4711, user 1000, pod ml/train-3)". */
+/* Writes "python3 (process 4711, user 1000, pod ml/train-3)". */
 static void put_who(const struct model *m, const struct watch_process *p, struct buf *text)
 {
     const char *pod = model_text(m, p->pod_name ? p->pod_name : p->pod);
@@ -55,7 +55,7 @@ static void put_who(const struct model *m, const struct watch_process *p, struct
     buf_char(text, ')');
 }
 
-/* A time of one GPU as a part of the run, for an average GPU. */
+/* Returns a time of one GPU as a part of the run, for an average GPU. */
 static int64_t of_run(const struct model *m, int64_t ns)
 {
     unsigned watched = 0;
@@ -64,7 +64,8 @@ static int64_t of_run(const struct model *m, int64_t ns)
     return watched ? ns / watched : 0;
 }
 
-/* A finding about a GPU, whose text begins with its name. NULL: no memory, and *text is empty. */
+/* Begins a finding about a GPU, whose text begins with its name. NULL: no memory, and *text is
+ * empty. */
 static struct insight *begin(const struct model *m, const char *rule, uint32_t device,
                              const char *title, struct insights *to, struct buf *text)
 {
@@ -205,7 +206,7 @@ int insight_gpu_throttled(const struct model *m, struct insights *to)
 
 /* ---- failing --------------------------------------------------------------------------------- */
 
-/* What happened to a GPU. */
+/* Describes what happened to a GPU. */
 struct failures {
     int64_t xids, uncorrected, lost; /* events; uncorrected errors also from the counter */
     bool hardware, remap_failed;

@@ -24,7 +24,7 @@ void endings_merge(struct endings *into, const struct endings *from)
         endings_add(into, from->items[i].text, from->items[i].sessions);
 }
 
-/* How a text begins for a single session, and for one or several sessions in a list. */
+/* Says how a text begins for a single session, and for one or several sessions in a list. */
 static const struct {
     const char *text, *one, *several;
 } forms[] = {

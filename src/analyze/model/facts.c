@@ -123,7 +123,7 @@ static bool is_one_of(const char *text, const char *const *names)
     return *names != NULL;
 }
 
-/* True for a setting that a session, or several sessions, may have several times: each is
+/* Returns true for a setting that a session, or several sessions, may have several times: each is
  * listed. */
 static bool repeats(const struct model *m, uint32_t name, bool sessions)
 {
@@ -134,7 +134,7 @@ static bool repeats(const struct model *m, uint32_t name, bool sessions)
     return is_one_of(text, of_one) || (sessions && is_one_of(text, of_several));
 }
 
-/* sessions: the setting is another session's. */
+/* Adds a setting. sessions: the setting is another session's. */
 static int add_setting(struct model *m, struct facts_setting g, bool sessions)
 {
     struct sum_facts *f = &m->facts;
@@ -288,7 +288,7 @@ int64_t sum_facts_duration(const struct model *m)
     return covered.busy;
 }
 
-/* The reasons of a session's `end` record, and what each means to a person. */
+/* Lists the reasons of a session's `end` record, and what each means to a person. */
 static const struct facts_end {
     const char *reason; /* NULL: any other */
     const char *text;
@@ -452,7 +452,7 @@ static int merge_lists(struct model *into, const struct sum_facts *o, int64_t sh
     return rc ? rc : merge_said(into, o, shift);
 }
 
-/* True if no other pass requested a feature. */
+/* Returns true if no other pass requested a feature. */
 static bool not_requested(const struct model *m, uint32_t feature, int64_t pass)
 {
     const struct sum_facts *f = &m->facts;

@@ -1,5 +1,5 @@
-/* facts.h - what the session says about itself: header, clock, options, capabilities,
- * messages, windows, and how it ended. Owner's thread. */
+/* facts.h - what the session says about itself: header, clock, options, capabilities, messages,
+ * windows, and how it ended. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_FACTS_H
 #define GPUFL_ANALYZE_MODEL_FACTS_H
 
@@ -13,7 +13,7 @@
 struct model;
 struct wire_batch;
 
-/* The most that are kept in each list. A session has a setting for each name of a scope that
+/* Limits how many are kept in each list. A session has a setting for each name of a scope that
  * hardware counters left out (capture/records/uncounted.c: 1024), and other settings. */
 enum { FACTS_MESSAGES = 200, FACTS_ROWS = 256, FACTS_SETTINGS = 4096 };
 
@@ -21,8 +21,8 @@ struct facts_option {
     uint32_t name, value, source; /* ids of model.names */
 };
 
-/* What one or several sessions say about a feature. In a merged model a feature has a row for each
- * different answer. */
+/* Holds what one or several sessions say about a feature. In a merged model a feature has a row for
+ * each different answer. */
 struct facts_capability {
     uint32_t feature, status, reason;
     bool requested;
@@ -34,7 +34,7 @@ struct facts_setting {
     uint32_t engine, name, value; /* like the cells of the record setting */
 };
 
-/* The requested engine and the one that ran instead. Names. */
+/* Holds the requested engine and the one that ran instead. Names. */
 struct facts_stand_in {
     uint32_t asked, ran; /* ran 0: the requested engine ran, or the log does not say */
     uint32_t why;        /* 0: the log does not say */
@@ -104,7 +104,7 @@ int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t 
 /* Returns the best answer about a feature among all sessions. NULL: none. */
 const struct facts_capability *sum_facts_capability(const struct model *m, const char *feature);
 
-/* True if c is that best answer. */
+/* Returns true if c is that best answer. */
 bool sum_facts_is_best(const struct model *m, const struct facts_capability *c);
 
 /* Adds the facts of a session of another pass than the one with the times: settings and messages,
@@ -117,8 +117,8 @@ uint32_t sum_facts_option(const struct model *m, const char *name);
 /* Returns the requested engine of one session, and the one that ran. */
 struct facts_stand_in sum_facts_stand_in(const struct model *m);
 
-/* When the driver's profiling library ended itself, in the session with the times, or in the
- * first of merged ones; INT64_MAX: it did not. */
+/* Returns when the driver's profiling library ended itself, in the session with the times, or in
+ * the first of merged ones; INT64_MAX: it did not. */
 int64_t sum_facts_ended(const struct model *m);
 
 /* Returns the offset from the session's times to ns since the Unix epoch; 0: unknown. */

@@ -95,8 +95,8 @@ static int64_t ledger_cell(const struct model *m, int column)
     return m->ledger.any && column != NO_COLUMN ? cells[column] : CELL_NULL;
 }
 
-/* Work of a kind that the program did by the capture's counts, although the log has no rows of
- * it. */
+/* Returns how much work of a kind the program did by the capture's counts, although the log has no
+ * rows of it. */
 static int64_t done(const struct model *m, enum known_kind kind)
 {
     int64_t recorded = ledger_cell(m, kinds[kind].recorded);
@@ -106,7 +106,7 @@ static int64_t done(const struct model *m, enum known_kind kind)
     return launched > recorded ? launched : recorded;
 }
 
-/* True if a part of a channel cannot be read. */
+/* Returns true if a part of a channel cannot be read. */
 static bool is_cut(const struct model *m, const struct kind *k)
 {
     return m->facts.damaged & 1u << k->channel;
@@ -121,7 +121,7 @@ bool sum_known_is_cut(const struct model *m, enum known_kind k)
     return is_cut(m, &kinds[k]) && !all;
 }
 
-/* True if the channel with the ledger and the capabilities cannot be read. */
+/* Returns true if the channel with the ledger and the capabilities cannot be read. */
 static bool no_accounts(const struct model *m)
 {
     return !m->ledger.any && (m->facts.damaged | m->facts.absent) & 1u << DISCOVER_SYSTEM;
@@ -150,7 +150,8 @@ bool sum_known_no_window(const struct model *m)
 
 static enum known answer(const struct model *m, enum known_kind kind);
 
-/* For kinds whose rows the ledger does not count: damage may have taken some rows, or none. */
+/* Answers for kinds whose rows the ledger does not count: damage may have taken some rows, or
+ * none. */
 static enum known uncounted(const struct model *m, const struct kind *k, const char *status)
 {
     if (!*status)

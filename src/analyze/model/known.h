@@ -4,7 +4,7 @@
  * or may have lost the rows. The answer comes from the log: its ledger, its capabilities, and the
  * parts of its files that could not be read. In a merged model each session keeps its answer: a sum
  * is known where any row of the kind was read, or where all sessions are known to have done none.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_KNOWN_H
 #define GPUFL_ANALYZE_MODEL_KNOWN_H
 
@@ -30,7 +30,7 @@ enum known_kind {
     KNOWN_KINDS,
 };
 
-/* What the log of a session says of a kind. */
+/* Says what the log of a session says of a kind. */
 enum known {
     KNOWN_COUNTED,    /* rows were read, or the session did none */
     KNOWN_UNRECORDED, /* its engine records none, or the kind was not requested or not possible */
@@ -58,29 +58,31 @@ int sum_known_finish(struct model *m); /* call before parts that ask */
 /* Returns how many rows of a kind were read. */
 uint64_t sum_known_rows(const struct model *m, enum known_kind k);
 
-/* True if the sums of a kind are numbers, so that 0 means none. After finish. */
+/* Returns true if the sums of a kind are numbers, so that 0 means none. After finish. */
 bool sum_known_is(const struct model *m, enum known_kind k);
 
-/* Why the kind is unknown: the gravest answer of all sessions; KNOWN_COUNTED: it is known. */
+/* Returns why the kind is unknown: the gravest answer of all sessions; KNOWN_COUNTED: it is
+ * known. */
 enum known sum_known_why(const struct model *m, enum known_kind k);
 
-/* For how many sessions the kind is unknown. */
+/* Returns for how many sessions the kind is unknown. */
 unsigned sum_known_without(const struct model *m, enum known_kind k);
 
-/* The kind of a capability's feature (KNOWN_KINDS: another), and the feature of a kind. */
+/* The functions return the kind of a capability's feature (KNOWN_KINDS: another), and the feature
+ * of a kind. */
 enum known_kind sum_known_kind(const char *feature);
 const char *sum_known_feature(enum known_kind k);
 
-/* True if a session worked on a GPU, or may have done so. */
+/* Returns true if a session worked on a GPU, or may have done so. */
 bool sum_known_worked(const struct model *m);
 
-/* True if windows of capture were requested and none was opened, so that nothing was
+/* Returns true if windows of capture were requested and none was opened, so that nothing was
  * recorded. */
 bool sum_known_no_window(const struct model *m);
 
-/* True if kernels or scopes that the log had may be missing among those that were read: a part of
- * their channel cannot be read, and the last ledger does not say that as many were written as were
- * read. Their number is then the least that there was. */
+/* Returns true if kernels or scopes that the log had may be missing among those that were read: a
+ * part of their channel cannot be read, and the last ledger does not say that as many were written
+ * as were read. Their number is then the least that there was. */
 bool sum_known_is_cut(const struct model *m, enum known_kind k);
 
 #endif

@@ -92,7 +92,8 @@ int sum_ledger_merge(struct model *into, const struct model *from, int64_t shift
     return 0;
 }
 
-/* Kinds of rows, with their columns of recorded and written rows. The sentences have this order. */
+/* Lists kinds of rows, with their columns of recorded and written rows. The sentences have this
+ * order. */
 static const struct kind {
     unsigned recorded, written; /* columns; COL_ledger_COUNT: the kind has none */
     enum record_type types[3];
@@ -187,14 +188,14 @@ static int64_t known(int64_t cell)
     return cell == CELL_NULL || cell < 0 ? 0 : cell;
 }
 
-/* A count with its noun: "1 kernel", "2,000 kernels". */
+/* Writes a count with its noun: "1 kernel", "2,000 kernels". */
 static void put_count(struct buf *out, int64_t n, const char *noun)
 {
     char text[UNITS_TEXT];
     buf_printf(out, "%s %s%s", units_count(text, n), noun, n == 1 ? "" : "s");
 }
 
-/* Losses that the capture counted: column, kind, cause. */
+/* Lists losses that the capture counted: column, kind, cause. */
 static const struct loss_sentence {
     unsigned column;
     const char *one, *many;
@@ -244,8 +245,8 @@ static bool say_losses(const struct sum_ledger *l, struct buf *out)
     return any;
 }
 
-/* True if --duration explains so many missing kernels: the queues of the streams can hold that
- * many when the capture ends. */
+/* Returns true if --duration explains so many missing kernels: the queues of the streams can hold
+ * that many when the capture ends. */
 static bool ended_at_time(const struct model *m, int64_t missing)
 {
     enum { QUEUED_MAX = 4096 };
@@ -291,7 +292,7 @@ static bool say_graphs(const struct ledger_row *r, struct buf *out)
     return true;
 }
 
-/* True if the driver's library ended itself, so that nothing of the GPU was captured after
+/* Returns true if the driver's library ended itself, so that nothing of the GPU was captured after
  * that. */
 static bool ended_itself(const struct model *m)
 {

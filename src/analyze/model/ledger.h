@@ -1,7 +1,7 @@
 /* ledger.h - the capture's own ledger, and whether its figures agree with the rows.
  *
  * The last ledger row counts. Its figures are compared with the rows that were really read, and
- * every difference gets a sentence: what is missing and why. Owner's thread. */
+ * every difference gets a sentence: what is missing and why. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_LEDGER_H
 #define GPUFL_ANALYZE_MODEL_LEDGER_H
 
@@ -39,7 +39,8 @@ int sum_ledger_finish(struct model *m);
  * graphs; CELL_NULL: not counted. */
 int64_t sum_ledger_launched(const struct sum_ledger *l);
 
-/* Scopes that were opened and have no end in the log, although no record of scopes was lost. */
+/* Returns the number of scopes that were opened and have no end in the log, although no record of
+ * scopes was lost. */
 int64_t sum_ledger_open_scopes(const struct sum_ledger *l);
 
 /* Compares the ledger with the rows, and appends to out a sentence for each thing that is missing,

@@ -60,7 +60,7 @@ static void take_channel(void *arg, enum discover_channel c)
     ((struct loader *)arg)->channel = c;
 }
 
-/* The system's clock, since a simulated clock may be set in this process. */
+/* Reads the system's clock, since a simulated clock may be set in this process. */
 static int64_t now(void)
 {
     struct timespec t;

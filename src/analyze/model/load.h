@@ -1,4 +1,4 @@
-/* load.h - reads a session's files into a model. Owner's thread. */
+/* load.h - reads a session's files into a model. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_LOAD_H
 #define GPUFL_ANALYZE_MODEL_LOAD_H
 
@@ -31,7 +31,7 @@ int load_session(struct model *m, const struct discover_session *s, const struct
  * finishes m. 0, GPUFL_E_NOMEM, or GPUFL_E_NOENT where nothing can be read. */
 int load_samples(struct model *m, const struct discover_session *s);
 
-/* b into a. */
+/* Adds b to a. */
 void load_stats_add(struct load_stats *a, const struct load_stats *b);
 
 #endif

@@ -148,7 +148,7 @@ int model_settle(struct model *into)
     return model_finish(into);
 }
 
-/* NULL: the log does not name the device's vendor. */
+/* Returns NULL if the log does not name the device's vendor. */
 static const struct words *device_words(const struct model *m, const struct device_row *d)
 {
     return words_of_device(d->vendor > 0 ? model_text(m, (uint32_t)d->vendor) : "",

@@ -6,8 +6,8 @@
  * depends on the number of different kernels, launch configurations and scope paths, not on the
  * number of rows.
  *
- * Names are ids of one table for all models, so that merging compares numbers.
- * Owner's thread. */
+ * Names are ids of one table for all models, so that merging compares numbers. Called by the
+ * owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_MODEL_H
 #define GPUFL_ANALYZE_MODEL_MODEL_H
 
@@ -18,7 +18,7 @@
 #define PART(name, prefix, takes, gives)
 #include "analyze/model/parts.def"
 
-/* The meaning of a log's ids, while the log is read. Arrays grow on demand. */
+/* Holds the meaning of a log's ids, while the log is read. Arrays grow on demand. */
 struct refs {
     uint32_t *names; /* owned: id of a name in the log to id in model.names; 0: none */
     size_t name_count, name_cap;
@@ -38,14 +38,15 @@ struct model {
     struct sum_short_names short_names; /* empty until sum_short_names_make */
 };
 
-/* What a pass of `gpufl trace --passes` may give. The times always come from the pass of Trace. */
+/* Says what a pass of `gpufl trace --passes` may give. The times always come from the pass of
+ * Trace. */
 enum model_gives {
     MODEL_SAMPLES = 1,
     MODEL_INSTRUCTIONS = 2, /* SASS metrics */
     MODEL_COUNTERS = 4,
 };
 
-/* One part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */
+/* Describes one part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */
 struct model_part {
     const char *id;
     uint64_t takes; /* a bit for each record type */
@@ -68,8 +69,8 @@ int model_header(struct model *m, const struct wire_header *h);
 int model_name(struct model *m, uint32_t id, const char *text, size_t len);
 int model_batch(struct model *m, const struct wire_batch *b);
 
-/* Called after the last batch of a session: resolves the ids of the log, and frees what maps
- * them. */
+/* This is called after the last batch of a session: resolves the ids of the log, and frees what
+ * maps them. */
 int model_finish(struct model *m);
 
 /* Adds a finished session to a model on the epoch clock, which is finished with model_settle. */
@@ -87,7 +88,7 @@ int model_merge_pass(struct model *into, const struct model *from, unsigned give
 /* Returns the text of an id in model.names; "" for 0. */
 const char *model_text(const struct model *m, uint32_t name);
 
-/* The words of a device's vendor; NVIDIA's where the vendor is unknown. */
+/* Returns the words of a device's vendor; NVIDIA's where the vendor is unknown. */
 struct device_row;
 const struct words *model_device_words(const struct model *m, const struct device_row *d);
 
@@ -99,7 +100,7 @@ const struct words *model_words(const struct model *m);
  * that is not known. */
 const struct words *model_kernel_words(const struct model *m, uint32_t name);
 
-/* The words for a configuration's device. */
+/* Returns the words for a configuration's device. */
 struct config_row;
 const struct words *model_config_words(const struct model *m, const struct config_row *c);
 

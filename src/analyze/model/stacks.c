@@ -32,7 +32,7 @@ struct raw_symbol {
     struct stacks_symbol is;
 };
 
-/* Arrays by id, which grow on demand; an item of zeros is not defined. */
+/* Holds the arrays by id, which grow on demand; an item of zeros is not defined. */
 struct stacks_raw {
     struct stacks_module *modules;
     size_t module_count, module_cap;
@@ -105,7 +105,7 @@ static uint32_t id_cell(const struct wire_batch *b, unsigned column, size_t i, i
     return v > 0 && v < max ? (uint32_t)v : 0;
 }
 
-/* A line of a source; 0: unknown. */
+/* Returns a line of a source; 0: unknown. */
 static int64_t line_cell(const struct wire_batch *b, unsigned column, size_t i)
 {
     int64_t v = cells_or(b, column, i, 0);
@@ -225,7 +225,8 @@ static int place_frames(struct stacks *s, const uint32_t *modules, uint32_t *twi
     return rc;
 }
 
-/* By frame, then from the innermost level; of one level the row with more facts first. */
+/* Sorts by frame, then from the innermost level; of one level the row with more facts comes
+ * first. */
 static int compare_symbols(const void *a, const void *b)
 {
     const struct raw_symbol *x = a, *y = b;
@@ -329,7 +330,7 @@ static void describe(const struct stacks_step *step, enum fold_kind kind, struct
 
 enum { STEPS_MAX = 2 * STACKS_DEPTH };
 
-/* Memory for the functions of one stack. */
+/* This is memory for the functions of one stack. */
 struct stacks_room {
     struct stacks_step steps[STEPS_MAX];
     struct fold_frame frames[STEPS_MAX];

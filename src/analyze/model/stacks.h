@@ -7,7 +7,7 @@
  *
  * The place of a stack is the line that a person would look at, by the rule of symbol/fold.h. A
  * stack ends at an id that refers to nothing or to itself, also through other ids. Memory is
- * bounded by ceilings. Owner's thread. */
+ * bounded by ceilings. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_STACKS_H
 #define GPUFL_ANALYZE_MODEL_STACKS_H
 
@@ -67,8 +67,8 @@ struct stacks_node {
     bool placed;    /* stacks_find_place has been called */
 };
 
-/* A place in the source. Its key is file and line, or if these are unknown function, module or
- * offset. */
+/* Describes a place in the source. Its key is file and line, or if these are unknown function,
+ * module or offset. */
 struct stacks_place {
     int64_t line;   /* 0: unknown */
     int64_t offset; /* of native code without a name; else 0 */
@@ -99,7 +99,7 @@ int stacks_batch(struct model *m, const struct wire_batch *b);
 int stacks_merge(struct model *into, const struct model *from, int64_t shift);
 int stacks_finish(struct model *m);
 
-/* Called at the end of model_finish. */
+/* This is called at the end of model_finish. */
 void stacks_drop_room(struct stacks *s);
 
 /* Returns the node of a stack id of the log, after stacks_finish; 0 in a model of several
@@ -119,7 +119,7 @@ static inline const struct stacks_node *stacks_node_at(const struct stacks *s, u
  * stacks_finish or stacks_merge. 0 or GPUFL_E_NOMEM. */
 int stacks_find_place(struct model *m, uint32_t node, uint32_t *place);
 
-/* NULL for 0. */
+/* Returns NULL for 0. */
 static inline const struct stacks_place *stacks_place_at(const struct stacks *s, uint32_t place)
 {
     return place && place < s->places.count
@@ -127,20 +127,20 @@ static inline const struct stacks_place *stacks_place_at(const struct stacks *s,
                : NULL;
 }
 
-/* True if only the function is known, which is then shown instead of a line. */
+/* Returns true if only the function is known, which is then shown instead of a line. */
 static inline bool stacks_place_is_function(const struct stacks_place *p)
 {
     return p->symbol && !p->file && !p->module;
 }
 
-/* True if the stacks have no frame that is known to be the program's, so that a library's frame
- * is shown. False for NULL. */
+/* Returns true if the stacks have no frame that is known to be the program's, so that a library's
+ * frame is shown. False for NULL. */
 static inline bool stacks_place_is_library(const struct stacks_place *p)
 {
     return p && p->library && !p->user;
 }
 
-/* One function of a stack: a frame, or a function that was inlined into it. */
+/* Describes one function of a stack: a frame, or a function that was inlined into it. */
 struct stacks_step {
     uint32_t function, file; /* names; 0: unknown */
     int64_t line;            /* 0: unknown */
@@ -151,13 +151,13 @@ struct stacks_step {
     bool inlined;
 };
 
-/* True if nothing is known of where the step is. */
+/* Returns true if nothing is known of where the step is. */
 static inline bool stacks_step_nowhere(const struct stacks_step *step)
 {
     return !step->file && !step->module && !step->offset;
 }
 
-/* A walk over a stack, innermost first; begin with {.node = n}. */
+/* This is a walk over a stack, innermost first; begin with {.node = n}. */
 struct stacks_walk {
     uint32_t node;
     uint32_t level; /* number of the frame's inlined levels that were returned already */

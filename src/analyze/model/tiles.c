@@ -25,7 +25,7 @@ enum {
     ROWS_AT_ONCE = 256,
 };
 
-/* A bucket being summed up. */
+/* This is a bucket being summed up. */
 struct bucket {
     int64_t lane, at; /* key; at: floor(start / width of the level) */
     int64_t events, busy, longest;
@@ -34,7 +34,8 @@ struct bucket {
     int64_t sums[TILES_NAMES];   /* ns */
 };
 
-/* The buckets of a level, in the order in which they came, with a hash index of their keys. */
+/* Holds the buckets of a level, in the order in which they came, with a hash index of their
+ * keys. */
 struct level {
     struct bucket *items; /* owned */
     uint32_t *index;      /* owned: position in items + 1; 0: free; 2 x cap entries */
@@ -144,8 +145,8 @@ static inline struct bucket *level_bucket(struct level *l, int64_t lane, int64_t
     return b;
 }
 
-/* For a name without a counter while all counters are used: each counter loses the new name's time,
- * or the least counter if that is less. */
+/* This is used for a name without a counter while all counters are used: each counter loses the new
+ * name's time, or the least counter if that is less. */
 static void bucket_contest(struct bucket *b, uint32_t name, int64_t ns)
 {
     int64_t least = ns;
@@ -279,7 +280,7 @@ void tiles_drop(struct tiles *t)
 
 enum { NO_COLUMN = -1 };
 
-/* The records that are events, and where their lanes come from. */
+/* Lists the records that are events, and where their lanes come from. */
 static const struct source {
     enum record_type type;
     enum lane_kind kind;
@@ -322,7 +323,7 @@ static const struct source *find_source(enum record_type type)
     return NULL;
 }
 
-/* A cell; 0 for an unknown lane or reference. */
+/* Returns a cell; 0 for an unknown lane or reference. */
 static inline int64_t cell_or_0(const struct wire_batch *b, int column, size_t i)
 {
     return column == NO_COLUMN ? 0 : cells_or(b, (unsigned)column, i, 0);

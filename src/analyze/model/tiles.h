@@ -5,7 +5,7 @@
  * buckets a level, however long the session is: a full level goes to the sink early.
  *
  * An event is a row whose start and duration make an interval (analyze/common/cells.h); other rows
- * are left out and counted, as in the report. Owner's thread. */
+ * are left out and counted, as in the report. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_TILES_H
 #define GPUFL_ANALYZE_MODEL_TILES_H
 

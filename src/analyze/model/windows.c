@@ -48,8 +48,8 @@ int sum_windows_batch(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-/* True if the session's kernels are unknown, because its engine records none or they cannot be
- * read. */
+/* Returns true if the session's kernels are unknown, because its engine records none or they cannot
+ * be read. */
 static bool without_kernels(const struct model *m)
 {
     enum known why = sum_known_why(m, KNOWN_KERNELS);

@@ -4,7 +4,7 @@
  * id, if their launches have stacks. Copies are summed by stack and direction. A copy whose row has
  * no stack gets that of the call that blocked for it (the `wait` row with its correlation id); a
  * small copy to the host gets that of the synchronization right after it (the next id), which reads
- * the value. Owner's thread. */
+ * the value. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_WORK_H
 #define GPUFL_ANALYZE_MODEL_WORK_H
 
@@ -16,7 +16,7 @@ struct wire_batch;
 
 #define SUM_WORK_TAKES (MODEL_TAKES(kernel) | MODEL_TAKES(graph_run) | MODEL_TAKES(memcpy))
 
-/* Kinds of work; smaller values are memcpy.kind. */
+/* Lists the kinds of work; smaller values are memcpy.kind. */
 enum { WORK_TO_HOST = 2 /* from a device */, WORK_KERNEL = TRANSFER_KINDS, WORK_GRAPH };
 
 struct work {

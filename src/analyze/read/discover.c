@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* DEPTH: levels below a path that are searched: runs, their passes, the sessions of these. */
+/* DEPTH limits the levels below a path that are searched: runs, their passes, the sessions of
+ * these. */
 enum { SESSIONS_MAX = 1 << 16, PARTS_MAX = 1 << 20, DEPTH = 3 };
 
 static const struct {
@@ -151,7 +152,7 @@ static int find_session(struct discover *d, size_t from, const char *dir, const 
     return 0;
 }
 
-/* True if a is the better of two files of one part. A file that we packed or published is
+/* Returns true if a is the better of two files of one part. A file that we packed or published is
  * complete. A file that another program packs may be incomplete as long as the plain file
  * exists. */
 static bool better(const struct discover_part *a, const struct discover_part *b)

@@ -10,7 +10,7 @@
  *   <prefix>.<channel>[.<N>].log[.gz]   its old flat layout: a session for each prefix
  *   .gpufl-transport-loss.*.json    its mark for data it lost; counted
  *
- * Other files are ignored and counted. Owner's thread. */
+ * Other files are ignored and counted. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_READ_DISCOVER_H
 #define GPUFL_ANALYZE_READ_DISCOVER_H
 
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Channels in the order of reading, so that records come before those that refer to them. */
+/* Lists channels in the order of reading, so that records come before those that refer to them. */
 enum discover_channel {
     DISCOVER_SYSTEM,
     DISCOVER_SCOPE,

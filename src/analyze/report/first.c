@@ -23,7 +23,7 @@ enum {
 
 /* ---- what ran ---------------------------------------------------------------------------- */
 
-/* "GPU 0 NVIDIA H200", or how many GPUs worked. */
+/* Writes "GPU 0 NVIDIA H200", or how many GPUs worked. */
 static const char *worked_on(const struct model *m, char *text, size_t size)
 {
     uint32_t only = 0;
@@ -53,7 +53,7 @@ static void put_program(const struct page *p)
         page_fact(p, "command", "%s", model_text(m, f->command));
 }
 
-/* The length of the first sentence of a text, without its full stop. */
+/* Returns the length of the first sentence of a text, without its full stop. */
 static int first_words(const char *text)
 {
     size_t len = strcspn(text, "\n");
@@ -145,8 +145,8 @@ static size_t columns_of(const char *text, size_t len)
     return n;
 }
 
-/* Where to cut a text of at most `most` bytes: after a clause, or before a parenthesis; else after
- * a word. */
+/* Returns where to cut a text of at most `most` bytes: after a clause, or before a parenthesis;
+ * else after a word. */
 static size_t good_end(const char *line, size_t most)
 {
     size_t clause = 0, word = 0;
@@ -203,11 +203,11 @@ void page_put_headline(const struct model *m, const struct insight *i, struct bu
     }
 }
 
-/* What a headline leaves out, in this order, until the place and what is inside it fit: a function
- * that says no more than the file, the title's second clause, any function. */
+/* Names what a headline leaves out, in this order, until the place and what is inside it fit: a
+ * function that says no more than the file, the title's second clause, any function. */
 enum headline { WHOLE, NO_MODULE, ONE_CLAUSE, NO_FUNCTION, HEADLINES };
 
-/* "train.py:90 in train_step()", "a library, at libfoo.so in f()" */
+/* Writes "train.py:90 in train_step()", "a library, at libfoo.so in f()" */
 static void put_where(const struct model *m, uint32_t place, enum headline how, struct buf *out)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, place);
@@ -413,7 +413,8 @@ static void put_answer(struct page *p, const struct answer *a, struct buf *state
     buf_fini(&next);
 }
 
-/* True for a finding that is listed: only a few of each rule, since more would hide the others. */
+/* Returns true for a finding that is listed: only a few of each rule, since more would hide the
+ * others. */
 static bool is_listed(const struct insights *in, size_t at)
 {
     const struct insight *f = &in->items[at];

@@ -22,7 +22,8 @@ void page_simulated(struct page *p)
             p->color ? "\033[0m" : "");
 }
 
-/* first: with the findings that come first, which are otherwise in their section. */
+/* Writes the summary. first: with: with the findings that come first, which are otherwise in their
+ * section. */
 static void put_summary(struct page *p, const char *title, bool first)
 {
     struct buf text;
@@ -160,7 +161,7 @@ static void put_end(const struct page *p)
     buf_fini(&how);
 }
 
-/* "Deep, ran as PcSampling: why"; nothing where the requested engine ran. */
+/* Writes "Deep, ran as PcSampling: why"; nothing where the requested engine ran. */
 static void put_stand_in(const struct page *p, const char *name, const struct facts_stand_in *s)
 {
     if (s->ran)
@@ -248,7 +249,7 @@ static void put_sessions_title(const struct page *p)
     page_sentences(p, "", text);
 }
 
-/* True if the list of passes says all that a list of sessions would. */
+/* Returns true if the list of passes says all that a list of sessions would. */
 static bool passes_list_all(const struct report *r)
 {
     const struct pass_group *g = report_group(r);

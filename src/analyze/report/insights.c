@@ -41,13 +41,13 @@ void page_first_lines(struct page *p)
     buf_fini(&text);
 }
 
-/* True for a wait that delays nothing, because the GPU had work meanwhile. */
+/* Returns true for a wait that delays nothing, because the GPU had work meanwhile. */
 static bool is_vain(const struct insight *i)
 {
     return i->rule->category == INSIGHT_SYNCHRONIZATION && !i->gives_back;
 }
 
-/* True if a finding printed above has the same next step, which is then not repeated. */
+/* Returns true if a finding printed above has the same next step, which is then not repeated. */
 static bool step_is_above(const struct insight *const *printed, size_t count, const char *next)
 {
     for (size_t k = 0; k < count; k++)
@@ -137,7 +137,8 @@ static size_t choose(const struct page *p, const struct insight **printed, size_
     return shown;
 }
 
-/* HIGH before MEDIUM before LOW, and within each the order of insights, by what they give back. */
+/* Sorts HIGH before MEDIUM before LOW, and within each in the order of insights, by what they give
+ * back. */
 static int by_severity(const void *a, const void *b)
 {
     const struct insight *x = *(const struct insight *const *)a;

@@ -1,4 +1,4 @@
-/* json.h - the sections of the JSON report, and what they share. Owner's thread.
+/* json.h - the sections of the JSON report, and what they share. Called by the owner's thread only.
  *
  * A section puts its members into the report's object. A failure is kept in the json_out, and
  * json_out_finish returns it. sections.def lists all sections. */
@@ -24,14 +24,14 @@ void json_put_sentences(struct json_out *j, const char *key, struct buf *text);
 /* Puts a finding's member passes, the numbers of the passes with its evidence, if there are any. */
 void json_evidence(const struct report *r, struct json_out *j, const struct insight *i);
 
-/* kernels/counters.c */
+/* The function is in kernels/counters.c. */
 void json_kernel_counters(const struct report *r, struct json_out *j);
 
-/* The member answer, before all sections: answer_json.c. */
+/* Writes the member answer, before all sections (answer_json.c). */
 void json_answer(const struct report *r, struct json_out *j);
 
-/* The sections, each in the file of its subject. The section code appears only if options.kernel
- * names a kernel, groups only if there are any. */
+/* Lists the sections, each in the file of its subject. The section code appears only if
+ * options.kernel names a kernel, groups only if there are any. */
 #define SECTION(name, put) void put(const struct report *r, struct json_out *j);
 #include "analyze/report/sections.def"
 

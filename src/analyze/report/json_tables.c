@@ -60,7 +60,7 @@ static void put_busy(struct json_out *j, const char *key, const struct busy *b, 
     json_out_close_object(j);
 }
 
-/* total: the values add up. */
+/* Writes a metric. total: the values add up. */
 static void put_metric(struct json_out *j, const char *name, const struct metric_sum *s, bool total)
 {
     if (!s->count) {

@@ -10,7 +10,7 @@
 
 enum { LIST_MAX = 50 }; /* messages that are listed */
 
-/* open: some scopes have not ended. */
+/* Returns the text of a verdict. open: some scopes have not ended. */
 static const char *verdict_text(enum ledger_verdict v, bool open)
 {
     switch (v) {
@@ -27,7 +27,7 @@ static const char *verdict_text(enum ledger_verdict v, bool open)
     }
 }
 
-/* False if the log says that kernels were not requested or not available. */
+/* Returns false if the log says that kernels were not requested or not available. */
 static bool was_traced(const struct model *m)
 {
     const struct facts_capability *c = sum_facts_capability(m, "kernels");
@@ -89,7 +89,7 @@ static const char *put_pass(int64_t pass, char text[32])
     return text;
 }
 
-/* True if a session says that there was none, while the log has some. */
+/* Returns true if a session says that there was none, while the log has some. */
 static bool is_contradicted(const struct model *m, const struct facts_capability *c)
 {
     const char *feature = model_text(m, c->feature);
@@ -106,7 +106,8 @@ static bool is_collected(const struct model *m, const struct facts_capability *c
     return !strcmp(model_text(m, c->status), "collected") || is_contradicted(m, c);
 }
 
-/* " (7 of 8 sessions)" if not all sessions that requested the feature collected it; else "". */
+/* Writes " (7 of 8 sessions)" if not all sessions that requested the feature collected it; else
+ * "". */
 static const char *put_share(const struct model *m, const struct facts_capability *c, char text[64])
 {
     unsigned asked = 0;
@@ -141,8 +142,8 @@ static void put_collected(const struct page *p, bool others)
         page_fact(p, others ? "others" : "collected", "%s%s", others ? "collected " : "", list);
 }
 
-/* True if an answer gets a line: the feature was not collected, unless the session merely had
- * none of what others had. */
+/* Returns true if an answer gets a line: the feature was not collected, unless the session merely
+ * had none of what others had. */
 static bool is_worth(const struct model *m, const struct facts_capability *c)
 {
     if (is_collected(m, c) || (!c->requested && !*model_text(m, c->reason)))

@@ -1,4 +1,4 @@
-/* page.h - the sections of the text report, and what they share. Owner's thread.
+/* page.h - the sections of the text report, and what they share. Called by the owner's thread only.
  *
  * A section prints its heading and its tables. text.c has the table of sections. */
 #ifndef GPUFL_ANALYZE_REPORT_PAGE_H
@@ -24,12 +24,12 @@ struct grid;
 /* ---- lines of text ---- */
 
 void page_heading(struct page *p, const char *title);
-/* A line of text, wrapped at the width and indented by two columns. */
+/* Writes a line of text, wrapped at the width and indented by two columns. */
 void page_text(const struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A line that begins with a name: "  program    train.py, pid 4711". */
+/* Writes a line that begins with a name: " program train.py, pid 4711". */
 void page_fact(const struct page *p, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Sentences, one in each line (LF), each wrapped after `lead`. */
+/* Writes sentences, one in each line (LF), each wrapped after `lead`. */
 void page_sentences(const struct page *p, const char *lead, const char *lines);
 /* Wraps a text at the page's width, the first line after `lead`, and empties it. */
 void page_item(struct page *p, const char *lead, struct buf *text);
@@ -90,7 +90,7 @@ void page_counters_note(struct page *p, uint32_t kernel);
  * counters, with those that --top leaves out. */
 size_t page_kernel_counters(struct page *p);
 
-/* The width of the page in columns. */
+/* Returns the width of the page in columns. */
 int report_width(const struct report *r);
 
 #endif

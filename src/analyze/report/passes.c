@@ -18,7 +18,7 @@ static const struct engine_row *engine_of(const struct model *m, const struct pa
     return r && !r->no_pass ? r : NULL;
 }
 
-/* What a pass gives whose engine adds this record. */
+/* Returns what a pass gives whose engine adds this record. */
 static unsigned gives_of(enum record_type record)
 {
     switch (record) {
@@ -205,7 +205,7 @@ static int count_shapes(const struct model *m, struct keyed *to, unsigned which)
     return rc;
 }
 
-/* True if every launch has a row. */
+/* Returns true if every launch has a row. */
 static bool all_recorded(const struct pass *p)
 {
     return p->recorded > 0 && (p->launched == CELL_NULL || p->recorded >= p->launched);

@@ -5,7 +5,7 @@
  * Trace, and every other pass gives only the data of its engine. Passes are linked by the name of
  * the kernel and, for the number of launches, by the launch shape. Single launches are not matched,
  * since no engine gives values of a single launch. Passes that were not alike are merged, too, and
- * the report says so with the figures. Owner's thread. */
+ * the report says so with the figures. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_REPORT_PASSES_H
 #define GPUFL_ANALYZE_REPORT_PASSES_H
 
@@ -29,7 +29,7 @@ struct pass {
     char *missing; /* owned: what is missing, a sentence in each line */
 };
 
-/* A kernel and launch shape that was not launched equally often in all passes. */
+/* Describes a kernel and launch shape that was not launched equally often in all passes. */
 struct pass_kernel {
     uint32_t name;
     int64_t grid[3], block[3];
@@ -54,7 +54,7 @@ void pass_group_fini(struct pass_group *g);
 /* Returns the pass that gives this kind of data; NULL: none does. */
 const struct pass *pass_group_of(const struct pass_group *g, unsigned kind);
 
-/* Sessions of passes while they are read: one group at a time. */
+/* Holds sessions of passes while they are read: one group at a time. */
 struct passes {
     struct intern *names;
     uint32_t run; /* name; 0: no group is open */
@@ -69,10 +69,10 @@ struct passes {
 void passes_init(struct passes *p, struct intern *names);
 void passes_fini(struct passes *p);
 
-/* True if the session belongs to a pass. */
+/* Returns true if the session belongs to a pass. */
 bool passes_has(const struct model *m);
 
-/* True if the session belongs to the open group, or no group is open. */
+/* Returns true if the session belongs to the open group, or no group is open. */
 bool passes_fits(const struct passes *p, const struct model *m);
 
 /* Adds a finished session to the group. 0, or a negative code with a sentence. */

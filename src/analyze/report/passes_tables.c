@@ -12,7 +12,7 @@
 
 enum { TEXT_MAX = 1 << 20, KERNELS_SHOWN = 5 };
 
-/* The kinds of data that a pass gives: the words of the text report, the keys of JSON. */
+/* Lists the kinds of data that a pass gives: the words of the text report, the keys of JSON. */
 static const struct {
     unsigned kind;
     const char *text, *noun, *key;
@@ -74,7 +74,7 @@ static void put_list(struct page *p, const struct pass_group *g)
     page_grid(p, &grid);
 }
 
-/* "pass 2 (PcSampling)" */
+/* Writes "pass 2 (PcSampling)" */
 static void put_pass(const struct model *m, const struct pass *one, struct buf *out)
 {
     buf_printf(out, "pass %lld (%s)", (long long)one->number, model_text(m, one->asked));

@@ -62,8 +62,8 @@ static int read_one(struct report *r, const struct discover_session *s, struct e
     return rc;
 }
 
-/* True if the session was read before: there is a copy in another folder, or its directory has
- * two names. */
+/* Returns true if the session was read before: there is a copy in another folder, or its directory
+ * has two names. */
 static bool seen_before(const struct report *r, const struct report_session *line)
 {
     for (const struct report_session *s = r->sessions; s < line; s++)

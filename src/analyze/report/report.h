@@ -1,7 +1,8 @@
 /* report.h - sessions read into models, for the text report and the JSON report.
  *
  * One session is read into the model. Several are read one after the other, each into a separate
- * model that is then merged, so that memory does not grow with their number. Owner's thread. */
+ * model that is then merged, so that memory does not grow with their number. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_ANALYZE_REPORT_REPORT_H
 #define GPUFL_ANALYZE_REPORT_REPORT_H
 
@@ -12,7 +13,7 @@
 
 #include <gpufl/analysis.h>
 
-/* One line of the list of sessions. Names are ids of report.names. */
+/* Describes one line of the list of sessions. Names are ids of report.names. */
 struct report_session {
     char *dir; /* owned */
     uint32_t session, app, host, run, engine, backend;
@@ -33,8 +34,8 @@ struct report_session {
     char *failure; /* owned: why it is left out; NULL: it is not */
 };
 
-/* Further bounds of the JSON report, for a writer that has to keep every report small. 0: no bound
- * but options.top. */
+/* Holds further bounds of the JSON report, for a writer that has to keep every report small. 0: no
+ * bound but options.top. */
 struct report_bounds {
     size_t configs;       /* of a kernel, those with most time */
     size_t scope_kernels; /* of a scope, those with most time */
@@ -62,7 +63,7 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
                 struct err *e);
 void report_close(struct report *r);
 
-/* One session that is not in files. */
+/* Describes one session that is not in files. */
 struct report_source {
     void *arg;
     const char *dir; /* shown as its directory */
@@ -81,23 +82,24 @@ int report_shared(struct report *r, const struct report_source *source);
 int report_open_source(struct report *r, const struct report_source *s,
                        const struct gpufl_report_options *o, struct err *e);
 
-/* 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
+/* Returns 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
 int report_text(const struct report *r, FILE *out);
 int report_json(const struct report *r, FILE *out);
 
-/* The names of the sections of the text report and of the JSON report, in order; NULL after the
- * last. */
+/* The functions return the names of the sections of the text report and of the JSON report, in
+ * order; NULL after the last. */
 const char *report_text_section(size_t i);
 const char *report_json_section(size_t i);
 
 /* Checks the names in options.sections. 0, or GPUFL_E_INVAL and a sentence. */
 int report_check_sections(const struct gpufl_report_options *o, struct err *e);
 
-/* report_has_sections: options.sections has names. report_has_section: this name is one of them. */
+/* report_has_sections returns true if options.sections has names, report_has_section if this name
+ * is one of them. */
 bool report_has_sections(const struct report *r);
 bool report_has_section(const struct report *r, const char *name);
 
-/* True if the session did no work on a GPU while others did, so that no sum includes it. */
+/* Returns true if the session did no work on a GPU while others did, so that no sum includes it. */
 static inline bool report_is_without_work(const struct report *r, const struct report_session *s)
 {
     return r->count > 1 && s->idle && !s->failure && !r->none_worked;
@@ -115,7 +117,8 @@ static inline size_t report_bounded(size_t rows, size_t bound)
     return bound && bound < rows ? bound : rows;
 }
 
-/* Why instructions have no text, as the end of a sentence; the first reason of all sessions. */
+/* Returns why instructions have no text, as the end of a sentence; the first reason of all
+ * sessions. */
 static inline const char *report_no_text(const struct report *r)
 {
     const char *note = r->stats.symbols.code_note;

@@ -13,7 +13,7 @@
 
 enum { CONFIGS_EACH = 2 };
 
-/* A kernel's demangled name as a cell. */
+/* Writes a kernel's demangled name as a cell. */
 static void put_name(struct page *p, struct grid *g, int64_t name)
 {
     struct buf text;
@@ -117,7 +117,7 @@ static void put_top(struct page *p)
                   units_time(b, rest), units_percent(c, (double)rest, (double)k->time.total));
 }
 
-/* "256", "32x8", "16x16x4". */
+/* Writes "256", "32x8", "16x16x4". */
 static void put_dims(struct grid *g, int64_t x, int64_t y, int64_t z)
 {
     if (x == CELL_NULL || x <= 0)
@@ -154,7 +154,8 @@ static void put_occupancy(struct page *p, struct grid *g, const struct config_ro
         grid_put(g, "-");
 }
 
-/* A launch configuration as the text shows it: equal ones of several devices are one row. */
+/* Describes a launch configuration as the text shows it: equal ones of several devices are one
+ * row. */
 struct shown_config {
     struct config_row row;
     uint64_t count;

@@ -121,7 +121,7 @@ int report_width(const struct report *r)
     return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
 }
 
-/* Pages of the report: the first screen, the short one in sentences, and the full one. */
+/* Lists the pages of the report: the first screen, the short one in sentences, and the full one. */
 enum { FIRST = 1, BRIEF = 2, FULL = 4 };
 
 /* What ran and what to change come first, then the evidence. A section has the same name as in the

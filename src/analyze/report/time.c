@@ -138,7 +138,7 @@ static void put_glyph(const struct page *p, int part, int n)
         fputs("\033[0m", p->out);
 }
 
-/* The columns of the legend's line, after an entry of `columns` columns. */
+/* Returns the columns of the legend's line, after an entry of `columns` columns. */
 static int place_entry(const struct page *p, int at, int columns)
 {
     if (at && at + 3 + columns > p->width) {

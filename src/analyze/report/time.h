@@ -1,8 +1,8 @@
 /* time.h - divides the whole time of the GPUs into parts: busy, and idle by cause.
  *
  * The whole is the time in which sessions observed the GPUs that worked. Shares are permille that
- * sum up to 1000, by largest remainder, so that the shown shares add up to 100 %. Owner's
- * thread. */
+ * sum up to 1000, by largest remainder, so that the shown shares add up to 100 %. Called by the
+ * owner's thread only. */
 #ifndef GPUFL_ANALYZE_REPORT_TIME_H
 #define GPUFL_ANALYZE_REPORT_TIME_H
 
@@ -36,8 +36,8 @@ void time_parts_make(const struct model *m, struct time_parts *t);
 /* Distributes `all` cells over the parts by largest remainder: they sum up to `all`. */
 void time_parts_spread(const struct time_parts *t, int all, int cells[TIME_PARTS]);
 
-/* time_part_key: "kernels", "copies", "rank_wait", "unknown", or an idle cause's key.
- * time_part_name: a few words for people. */
+/* time_part_key returns "kernels", "copies", "rank_wait", "unknown", or an idle cause's key.
+ * time_part_name returns a few words for people. */
 const char *time_part_key(int part);
 const char *time_part_name(int part);
 

@@ -37,7 +37,7 @@ int report_timeline_places(struct report *r)
 
 /* ---- gaps ---------------------------------------------------------------------------------- */
 
-/* Summed gaps. */
+/* Holds summed gaps. */
 struct gap_sum {
     int64_t step; /* number of the step of time in which they begin */
     uint32_t device, cause;
@@ -260,7 +260,7 @@ static void put_places(const struct model *m, struct json_out *j)
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-/* The line and scope that launched most of a kernel's time. */
+/* Names the line and scope that launched most of a kernel's time. */
 struct origin {
     uint32_t name;
     /* not of the key: */

@@ -134,7 +134,7 @@ static void put_line_stacks(struct page *p, const uint32_t *order, size_t count)
     mem_free(list);
 }
 
-/* True if threads waited concurrently at different lines. */
+/* Returns true if threads waited concurrently at different lines. */
 static bool lines_overlap(const struct model *m, const uint32_t *order, size_t count)
 {
     int64_t sum = 0, all = sum_wait_lines_blocked_all(m);

@@ -26,7 +26,7 @@ static void put_step(const struct model *m, struct json_out *j, const struct sta
     json_out_close_object(j);
 }
 
-/* The stacks of all lines, by line. */
+/* Lists the stacks of all lines, by line. */
 struct stack_list {
     const struct wait_stack **items;
     size_t count;

@@ -28,7 +28,7 @@ enum {
     TIME_MOST_MS = 60 * 1000, /* for the whole session */
 };
 
-/* One run over an object: its functions, and the rows that wait to be put into a line. */
+/* Describes one run over an object: its functions, and the rows that wait to be put into a line. */
 struct run {
     struct symbolize *z;
     const int64_t *object;
@@ -172,7 +172,7 @@ static void gather(struct run *r, const struct rowset *have, const char *path, u
     }
 }
 
-/* True if some function of the object has its instructions. */
+/* Returns true if some function of the object has its instructions. */
 static bool any_disassembled(const struct run *r)
 {
     const struct symbolize *z = r->z;
@@ -228,7 +228,7 @@ static int take_lines(struct run *r, const struct vendor *v, const char *path, i
     return rc ? rc : e->code;
 }
 
-/* The disassembler of a vendor, which is looked for once. */
+/* Describes the disassembler of a vendor, which is looked for once. */
 struct program {
     const struct vendor *vendor; /* NULL: not looked for yet */
     bool found;
@@ -269,7 +269,7 @@ static int run_object(struct run *r, struct program *programs, int64_t deadline,
     return rc ? rc : lines;
 }
 
-/* The number of functions without instructions, and of those whose code was kept. */
+/* Counts the number of functions without instructions, and of those whose code was kept. */
 struct lacking {
     size_t all, kept;
 };
@@ -301,7 +301,7 @@ static void lack(struct symbolize *z, const char *fmt, ...)
     va_end(args);
 }
 
-/* True if code can be looked up; else notes why not. */
+/* Returns true if code can be looked up; else notes why not. */
 static bool may_disassemble(struct symbolize *z, bool here)
 {
     struct lacking n = count_lacking(z);

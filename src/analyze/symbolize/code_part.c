@@ -28,8 +28,8 @@ int code_part_lock(const char *dir)
 
 /* ---- which part ------------------------------------------------------------------------ */
 
-/* True for a part of the code channel in our layout; in the public client's the channel is called
- * sass. */
+/* Returns true for a part of the code channel in our layout; in the public client's the channel is
+ * called sass. */
 static bool is_code(const struct discover_part *p)
 {
     return p->channel == DISCOVER_CODE && !p->left &&

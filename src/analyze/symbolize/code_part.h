@@ -2,7 +2,7 @@
  *
  * The lines are appended to code.log, or to a new one with the header that every part of the
  * session has. They are written in batches, each with one write(2); what a failed write has left is
- * cut off again. Owner's thread. */
+ * cut off again. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_SYMBOLIZE_CODE_PART_H
 #define GPUFL_ANALYZE_SYMBOLIZE_CODE_PART_H
 

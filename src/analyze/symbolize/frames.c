@@ -19,7 +19,7 @@
 
 enum { GROUP_FRAMES = 512, SYMBOLS_MAX = GROUP_FRAMES * DWARF_LEVELS };
 
-/* Rows that wait for their group. */
+/* Holds rows that wait for their group. */
 struct group {
     int64_t (*frames)[COL_frame_COUNT];   /* owned: GROUP_FRAMES */
     int64_t (*symbols)[COL_symbol_COUNT]; /* owned */
@@ -27,7 +27,7 @@ struct group {
     int64_t module; /* the module whose row was put last */
 };
 
-/* Frames of one module together, so that its file is opened once. */
+/* Sorts frames of one module together, so that its file is opened once. */
 static int by_place(const void *a, const void *b)
 {
     const int64_t *x = *(int64_t *const *)a, *y = *(int64_t *const *)b;

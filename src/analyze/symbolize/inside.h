@@ -10,7 +10,7 @@
 #include "symbol/source_file.h"
 #include "wire/rowset.h"
 
-/* A text of the session, by its number in texts. */
+/* This is a text of the session, by its number in texts. */
 struct symbolize_text {
     uint32_t number;
     uint32_t id;  /* id of the name in the session; 0: it has none yet */
@@ -21,8 +21,8 @@ struct symbolize_text {
     bool shown;   /* it is a library's file, and a report points at a line of it */
 };
 
-/* The cells of a level of inlining, in this order: frame, level, number of the function's text,
- * number of the file's text, line. */
+/* Counts the cells of a level of inlining, in this order: frame, level, number of the function's
+ * text, number of the file's text, line. */
 enum { SYMBOLIZE_LEVEL_CELLS = 5 };
 
 struct vendor;
@@ -81,8 +81,8 @@ int64_t symbolize_put_piece(struct symbolize *z, const char *text, size_t len);
 /* Ends a batch of lines if it is large enough or the last one. */
 void symbolize_end_batch(struct symbolize *z, bool last);
 
-/* Show on the terminal how much of the work is done, if symbolize_progress was called and the work
- * takes over a second. Begin and end enclose all kinds of work. */
+/* The functions show on the terminal how much of the work is done, if symbolize_progress was called
+ * and the work takes over a second. Begin and end enclose all kinds of work. */
 void symbolize_progress_begin(struct symbolize *z);
 void symbolize_progress_say(struct symbolize *z, const char *what, size_t done, size_t all);
 void symbolize_progress_end(struct symbolize *z);

@@ -9,7 +9,7 @@
 #define FIRST 1000000000ll /* ns before the first message */
 #define EVERY 200000000ll
 
-/* The system's clock, since a simulated clock may be set in this process. */
+/* Reads the system's clock, since a simulated clock may be set in this process. */
 static int64_t now(void)
 {
     struct timespec t;

@@ -15,7 +15,7 @@
 
 enum { NAME_MOST = 4096 };
 
-/* True for ASCII text, as PTX is. */
+/* Returns true for ASCII text, as PTX is. */
 static bool is_text(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++)

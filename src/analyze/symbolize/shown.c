@@ -19,7 +19,7 @@ enum {
     LEVELS_MOST = 1 << 20, /* inlined functions that are kept */
 };
 
-/* The kind of a frame; for a stack, whether it has a frame of the user's. */
+/* Names the kind of a frame; for a stack, whether it has a frame of the user's. */
 enum { UNKNOWN = 0, USER, NOT_USER };
 
 struct shown {
@@ -57,7 +57,7 @@ static void put_step(struct shown *s, enum fold_language language, const char *m
                                                .line = line == CELL_NULL ? 0 : line};
 }
 
-/* The functions of a frame, innermost first. */
+/* Writes the functions of a frame, innermost first. */
 static void put_frame(struct shown *s, const int64_t *frame)
 {
     struct symbolize *z = s->z;

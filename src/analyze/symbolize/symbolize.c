@@ -292,9 +292,9 @@ static bool is_this_host(const struct symbolize *z)
            !strcmp(name, z->header.host);
 }
 
-/* True for a log without an end whose program is gone: killed, or ended by _exit. Without such a
- * pid here the program may run in a container with this host's name; such a program would still be
- * writing. */
+/* Returns true for a log without an end whose program is gone: killed, or ended by _exit. Without
+ * such a pid here the program may run in a container with this host's name; such a program would
+ * still be writing. */
 static bool has_died(const struct symbolize *z)
 {
     struct stat st;
@@ -308,7 +308,7 @@ static bool has_died(const struct symbolize *z)
     return true;
 }
 
-/* Why the answers are not written to the session; NULL: they are. */
+/* Returns why the answers are not written to the session; NULL: they are. */
 static const char *reason_not_to_write(const struct symbolize *z, bool here)
 {
     if (!z->has_header || z->session->parts[0].channel == DISCOVER_OTHER)
@@ -329,7 +329,7 @@ static void note(struct symbolize_stats *s, const char *text)
         snprintf(s->note, sizeof s->note, "%s", text);
 }
 
-/* first: the first batch to write. */
+/* Writes the answers. first: the first batch to write. */
 static void write_answers(struct symbolize *z, bool here, size_t first)
 {
     const char *why = reason_not_to_write(z, here);
@@ -436,7 +436,8 @@ static bool names_something(enum record_type t)
     return is_taken(t);
 }
 
-/* False for most lines of a large session, which have no name and no frame and are not decoded. */
+/* Returns false for most lines of a large session, which have no name and no frame and are not
+ * decoded. */
 static bool is_worth_decoding(const char *line, size_t len)
 {
     static const char start[] = "{\"type\":\"";

@@ -40,13 +40,13 @@ struct symbolize_stats {
     char code_note[384];
 };
 
-/* b into a. */
+/* Adds b to a. */
 void symbolize_stats_add(struct symbolize_stats *a, const struct symbolize_stats *b);
 
 struct symbolize;
 
-/* Call before a session is read; s must live until close. over: the program has ended, whatever the
- * log says. 0 or GPUFL_E_NOMEM. */
+/* Call this function before a session is read; s must live until close. over: the program has
+ * ended, whatever the log says. 0 or GPUFL_E_NOMEM. */
 int symbolize_open(struct symbolize **out, const struct discover_session *s, bool over);
 void symbolize_close(struct symbolize *z);
 
@@ -59,11 +59,11 @@ int symbolize_header(struct symbolize *z, const struct wire_header *h);
 int symbolize_name(struct symbolize *z, uint32_t id, const char *text, size_t len);
 int symbolize_batch(struct symbolize *z, const struct wire_batch *b);
 
-/* Called after the last line: looks up and writes. *lines gets the lines to decode after the
- * session's own, valid until close. 0 or GPUFL_E_NOMEM; a failure to write is not an error. */
+/* This is called after the last line: looks up and writes. *lines gets the lines to decode after
+ * the session's own, valid until close. 0 or GPUFL_E_NOMEM; a failure to write is not an error. */
 int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const struct buf **lines);
 
-/* Code of the message that says how the program of a session without an end ended. */
+/* This is the code of the message that says how the program of a session without an end ended. */
 #define SYMBOLIZE_ENDING "process_end"
 
 /* Does all of this for a session that no other reader reads. flags: see gpufl_symbolize. */

@@ -77,7 +77,7 @@ static int stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *ou
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* What an array owns besides its share of the session. */
+/* Holds what an array owns besides its share of the session. */
 struct part {
     struct gpufl_tables *t;
     const void *buffers[3];

@@ -2,8 +2,8 @@
  *
  * A session is read once. Cells of the records that have a table are kept as decoded, column by
  * column; a column with one value in all rows takes one cell. Rows of dictionaries are found by
- * their id. Columns of tables are made at their first use and kept. One thread at a time, except
- * for the count of owners. */
+ * their id. Columns of tables are made at their first use and kept. Called by one thread at a time,
+ * except for the count of owners. */
 #ifndef GPUFL_ANALYZE_TABLES_INSIDE_H
 #define GPUFL_ANALYZE_TABLES_INSIDE_H
 
@@ -50,7 +50,7 @@ enum field_how {
     HOW_FRAME_TEXT,
 };
 
-/* True if the column's argument is another column of the record. */
+/* Returns true if the column's argument is another column of the record. */
 static inline bool how_has_second(enum field_how how)
 {
     return how == HOW_END || how == HOW_RATE || how == HOW_DECIMAL;
@@ -66,14 +66,14 @@ struct field {
 extern const struct field fields[];
 extern const size_t field_count;
 
-/* The cells of one column of a record. */
+/* Holds the cells of one column of a record. */
 struct cells {
     int64_t *data; /* owned; NULL: all rows have `value` */
     int64_t value;
     size_t cap;
 };
 
-/* The rows of one record. */
+/* Holds the rows of one record. */
 struct kept {
     bool wanted;
     uint64_t columns; /* bits: whose cells are kept */
@@ -81,7 +81,7 @@ struct kept {
     struct cells cells[RECORD_MAX_COLUMNS];
 };
 
-/* A column that was made. */
+/* Describes a column that was made. */
 struct made {
     bool done;
     int64_t nulls;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a column is made from. */
+/* Holds what a column is made from. */
 struct source {
     struct gpufl_tables *t;
     const struct field *f;
@@ -19,7 +19,7 @@ struct source {
     int64_t rows;
 };
 
-/* The dictionary that a kind of column needs; RECORD_NONE: none. */
+/* Returns the dictionary that a kind of column needs; RECORD_NONE: none. */
 static int dict_of(enum field_how how)
 {
     switch (how) {
@@ -51,7 +51,7 @@ static bool is_text(enum field_how how)
            how == HOW_FRAME_TEXT;
 }
 
-/* True for shares, whose precision a float exceeds. */
+/* Returns true for shares, whose precision a float exceeds. */
 static bool is_float(enum field_how how)
 {
     return how == HOW_OCCUPANCY || how == HOW_LIMIT;
@@ -147,7 +147,7 @@ static void put_text(struct buf *b, const struct source *s, int64_t cell)
         buf_str(b, text);
 }
 
-/* Codes of texts: one for each different text; a cell that was seen is found again. */
+/* Holds codes of texts: one for each different text; a cell that was seen is found again. */
 struct coder {
     struct rowset cells;  /* cell to code */
     struct intern *texts; /* different texts: code + 1 */
@@ -253,7 +253,7 @@ static int64_t end_of(const struct source *s, int64_t start, int64_t duration)
     return wire_event_ok(start, duration) ? shifted(s, start + duration) : CELL_NULL;
 }
 
-/* What ids of a dictionary mean, by id, since most ids are small. */
+/* Holds what ids of a dictionary mean, by id, since most ids are small. */
 enum { NEAR = 1 << 16 };
 
 struct lookup {
@@ -282,7 +282,7 @@ static int64_t through(const struct source *s, int64_t cell)
                : value;
 }
 
-/* What the cell of a row means. */
+/* Returns what the cell of a row means. */
 static inline int64_t looked_up(struct lookup *known, const struct source *s, int64_t row)
 {
     int64_t cell = cells_at(s->cells, row);

@@ -92,7 +92,7 @@ void gpufl_tables_close(struct gpufl_tables *t)
     mem_free(t);
 }
 
-/* When a session was last written to, ns; 0: unknown. */
+/* Returns when a session was last written to, ns; 0: unknown. */
 static int64_t written(const struct discover_session *s)
 {
     int64_t newest = 0;

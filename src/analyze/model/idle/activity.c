@@ -105,8 +105,8 @@ uint8_t *idle_activity_list(const struct model *m)
 
 /* ---- stretches --------------------------------------------------------------------------- */
 
-/* When a thread was last seen in an activity; for ACTIVITY_NONE, how often the thread was seen at
- * all. */
+/* Says when a thread was last seen in an activity; for ACTIVITY_NONE, how often the thread was seen
+ * at all. */
 struct seen {
     uint32_t thread, activity;
     int64_t last;    /* ns; not of the key, like the next ones */

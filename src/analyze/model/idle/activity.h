@@ -1,7 +1,7 @@
 /* activity.h - what the host did while the GPU was idle: activity.def, applied to stacks.
  *
- * The line of such time is still the user's; the activity says what the host did there. Owner's
- * thread. */
+ * The line of such time is still the user's; the activity says what the host did there. Called by
+ * the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_ACTIVITY_H
 #define GPUFL_ANALYZE_MODEL_IDLE_ACTIVITY_H
 
@@ -27,8 +27,8 @@ struct activity_text {
     const char *title, *was, *unless, *next; /* literals */
 };
 
-/* How often threads began an activity, from all samples; or how many calls there were. The number
- * from samples is the least one: a thread may have left the activity between two samples. */
+/* Says how often threads began an activity, from all samples; or how many calls there were. The
+ * number from samples is the least one: a thread may have left the activity between two samples. */
 struct idle_stretches {
     uint64_t all;
     uint64_t later; /* of all: after the session's start */

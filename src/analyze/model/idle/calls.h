@@ -1,7 +1,7 @@
 /* calls.h - each thread's calls that wait, in order of time.
  *
  * The list of waits belongs to sum_wait_lines; the lists here are made again when more waits have
- * come. Threads beyond a ceiling have no calls here. Owner's thread. */
+ * come. Threads beyond a ceiling have no calls here. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_CALLS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_CALLS_H
 
@@ -25,10 +25,10 @@ int idle_calls_prepare(struct model *m, const struct wait_list **list);
 /* Frees the lists. */
 void idle_calls_drop(struct sum_idle *s);
 
-/* The calls of a thread of the log; NULL if it made none. */
+/* Returns the calls of a thread of the log; NULL if it made none. */
 struct idle_thread *idle_calls_thread(struct sum_idle *s, uint32_t id);
 
-/* How many calls of the thread begin before t (ns). */
+/* Returns how many calls of the thread begin before t (ns). */
 size_t idle_calls_before(struct idle_thread *h, const struct wait_list *l, int64_t t);
 
 #endif

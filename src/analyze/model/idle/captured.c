@@ -80,7 +80,7 @@ static const struct idle_capture *row_at(const struct idle_captured *c, size_t i
     return &c->rows[c->order[i]];
 }
 
-/* Which of two neighbours by correlation has the thread of the launches between them. */
+/* Returns which of two neighbours by correlation has the thread of the launches between them. */
 static const struct idle_capture *between(const struct idle_capture *before,
                                           const struct idle_capture *after)
 {

@@ -3,7 +3,7 @@
  * A capture says when and from which stack the program submitted a piece of work. Between two
  * captures of a thread are launches without a row: they were submitted before the later capture,
  * and the next capture that sums up (launch.why 2) stands for them. The first IDLE_CAPTURES rows
- * are kept. Owner's thread. */
+ * are kept. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_CAPTURED_H
 #define GPUFL_ANALYZE_MODEL_IDLE_CAPTURED_H
 
@@ -46,7 +46,7 @@ int idle_captured_sort(struct idle_captured *c);
 const struct idle_capture *idle_captured_find(const struct idle_captured *c, uint32_t correlation,
                                               int64_t until);
 
-/* When the latest capture of the thread before t (ns) began; INT64_MIN: there is none. */
+/* Returns when the latest capture of the thread before t (ns) began; INT64_MIN: there is none. */
 int64_t idle_captured_before(const struct idle_captured *c, uint32_t thread, int64_t t);
 
 /* Returns the first capture of the thread that was launched after a correlation, which itself was

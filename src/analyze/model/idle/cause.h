@@ -31,7 +31,7 @@ static inline void idle_thread_put(uint32_t *to, uint32_t thread)
     *to = !*to || *to == thread ? thread : thread ? IDLE_SEVERAL_THREADS : *to;
 }
 
-/* The gap with the longest part of a sum of idle time. */
+/* Describes the gap with the longest part of a sum of idle time. */
 struct idle_longest {
     int64_t start, end; /* ns: of the whole gap; equal: there is none */
     int64_t part;       /* ns: the gap's part in the sum */
@@ -45,7 +45,7 @@ static inline void idle_longest_put(struct idle_longest *to, const struct idle_l
         *to = (struct idle_longest){one->start + shift, one->end + shift, one->part};
 }
 
-/* Why a part of the idle time has no line. */
+/* Says why a part of the idle time has no line. */
 enum idle_reason {
     IDLE_KNOWN,       /* the part has a line */
     IDLE_FEW,         /* the host's own time, with too few looks at the thread or none */
@@ -67,7 +67,7 @@ enum idle_flag {
     IDLE_INHERITED = 2, /* from looks at the thread that ran Python while another one launched */
 };
 
-/* A state (enum idle_state) and the number of a system call + 1 (0: none) in one number. */
+/* Puts a state (enum idle_state) and the number of a system call + 1 (0: none) in one number. */
 #define IDLE_DOING(state, syscall) ((uint32_t)(state) | (uint32_t)(syscall) << 4)
 #define IDLE_DOING_STATE(doing)    ((doing)&15)
 #define IDLE_DOING_SYSCALL(doing)  ((doing) >> 4)

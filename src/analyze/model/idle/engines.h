@@ -1,5 +1,5 @@
 /* engines.h - when engines of the profiler kept threads of the program: `overhead` rows of the kind
- * "engine". The program did not cause such idle time. Owner's thread. */
+ * "engine". The program did not cause such idle time. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_ENGINES_H
 #define GPUFL_ANALYZE_MODEL_IDLE_ENGINES_H
 
@@ -23,8 +23,8 @@ struct idle_engines {
 int idle_engines_add(struct idle_engines *e, int64_t start, int64_t end, uint32_t thread);
 void idle_engines_fini(struct idle_engines *e); /* leaves it empty */
 
-/* ns from start to end in which engines kept the thread (0: the thread is unknown, so any
- * thread). */
+/* Returns the ns from start to end in which engines kept the thread (0: the thread is unknown, so
+ * any thread). */
 int64_t idle_engines_within(struct idle_engines *e, uint32_t thread, int64_t start, int64_t end);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { ROWS_MOST = 1 << 11, DEPTH_MOST = 128 /* frames below the line */ };
 
-/* A row's stack below the line. */
+/* Holds a row's stack below the line. */
 struct way {
     int64_t ns;
     uint64_t looks;

@@ -3,8 +3,8 @@
  *
  * The stacks are followed from the user's line to inner frames while one function has at least
  * IDLE_FORK_FOLLOWS % of the line's time. Where none has, the called functions with at least
- * IDLE_FORK_SHOWS % are shown. Only Python frames and native frames with a line count. Owner's
- * thread. */
+ * IDLE_FORK_SHOWS % are shown. Only Python frames and native frames with a line count. Called by
+ * the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_FORK_H
 #define GPUFL_ANALYZE_MODEL_IDLE_FORK_H
 

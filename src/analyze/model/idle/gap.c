@@ -109,7 +109,7 @@ static int64_t overlap(const struct idle_gap *g, const struct wait_item *w)
                        w->end < g->end ? w->end : g->end);
 }
 
-/* True if the work that ended the gap was launched before this call. */
+/* Returns true if the work that ended the gap was launched before this call. */
 static bool launched_before(const struct idle_gap *g, const struct wait_item *w)
 {
     if (w->correlation && g->after->first)
@@ -117,7 +117,7 @@ static bool launched_before(const struct idle_gap *g, const struct wait_item *w)
     return w->end > g->end;
 }
 
-/* True if nothing had been launched since the call when the gap began. */
+/* Returns true if nothing had been launched since the call when the gap began. */
 static bool nothing_since(const struct idle_gap *g, const struct wait_item *w)
 {
     return w->end > g->start || idle_later(w->correlation, g->before->newest);
@@ -146,8 +146,8 @@ static void blame_thread(struct idle_gap *g, struct idle_thread *h)
     }
 }
 
-/* True if, by its count of launches, the thread can have launched the work that ended the gap.
- * i: number of its calls that begin before the gap's end. */
+/* Returns true if, by its count of launches, the thread can have launched the work that ended the
+ * gap. i: number of its calls that begin before the gap's end. */
 static bool can_be_launcher(const struct idle_gap *g, const struct idle_thread *h, size_t i)
 {
     const struct wait_item *next = i < h->count ? &g->list->items[h->calls[i]] : NULL;

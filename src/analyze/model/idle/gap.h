@@ -1,5 +1,5 @@
-/* gap.h - divides one gap in a device's work among its causes (idle.h has the rules). Owner's
- * thread. */
+/* gap.h - divides one gap in a device's work among its causes (idle.h has the rules). Called by the
+ * owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_GAP_H
 #define GPUFL_ANALYZE_MODEL_IDLE_GAP_H
 
@@ -10,14 +10,14 @@ struct idle_thread;
 struct model;
 struct wait_list;
 
-/* Idle time of a call, by its stack's id in the log. */
+/* Holds idle time of a call, by its stack's id in the log. */
 struct idle_blame {
     uint32_t stack, what; /* id of the log; wait.call */
     uint64_t gaps;        /* not of the key */
     int64_t time;
 };
 
-/* A gap while its causes are found: gap.c finds calls, host.c the rest. */
+/* Describes a gap while its causes are found: gap.c finds calls, host.c the rest. */
 struct idle_gap {
     struct model *m;
     struct idle_device *device;
@@ -64,7 +64,8 @@ int idle_gap_keep(const struct idle_gap *g);
 /* Adds one gap, or a part of one. */
 void idle_gap_add(struct idle_sum *s, int64_t ns);
 
-/* True if rows of launches show that the launch which ended the gap began before the gap. */
+/* Returns true if rows of launches show that the launch which ended the gap began before the
+ * gap. */
 bool idle_gap_was_submitted(const struct idle_gap *g);
 
 /* Finds the causes of what is left of the gap, which no call explains. */

@@ -3,7 +3,8 @@
  * A gap is kept with its main cause, which has the longest part of the gap, and the stack of that
  * part. Gaps of IDLE_BACK_TO_BACK or less are not kept: there may be one for each kernel, and none
  * has a line. Memory is bounded: a full list drops its shorter half and takes only longer gaps from
- * then on; dropped gaps are counted. A model of several sessions has no list. Owner's thread. */
+ * then on; dropped gaps are counted. A model of several sessions has no list. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_GAP_LIST_H
 #define GPUFL_ANALYZE_MODEL_IDLE_GAP_LIST_H
 
@@ -38,8 +39,8 @@ int idle_gap_list_add(struct idle_gap_list *l, const struct idle_kept_gap *gap);
 /* Sorts the rows by device and start. */
 void idle_gap_list_sort(struct idle_gap_list *l);
 
-/* The least length that at most `most` rows exceed; 0: there are no more rows than that. Does not
- * change the order. 0 or GPUFL_E_NOMEM. */
+/* Finds the least length that at most `most` rows exceed; 0: there are no more rows than that. Does
+ * not change the order. 0 or GPUFL_E_NOMEM. */
 int idle_gap_list_length(const struct idle_gap_list *l, size_t most, int64_t *length);
 
 #endif

@@ -30,7 +30,7 @@ static int add(struct model *m, const struct idle_holder *one)
     return rc;
 }
 
-/* True if the thread of `other` may have held the lock when the thread of `look` waited for
+/* Returns true if the thread of `other` may have held the lock when the thread of `look` waited for
  * it. */
 static bool can_hold(const struct idle_look *look, const struct idle_look *other)
 {

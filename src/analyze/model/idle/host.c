@@ -81,7 +81,7 @@ static uint32_t class_stack(const struct idle_gap *g)
 
 /* ---- other processes --------------------------------------------------------------------- */
 
-/* True if so many short activities ran back to back after the gap that they must have been
+/* Returns true if so many short activities ran back to back after the gap that they must have been
  * launched before. */
 static bool burst_follows(const struct idle_gap *g)
 {
@@ -96,7 +96,7 @@ static bool burst_follows(const struct idle_gap *g)
            (double)(s->end - g->after->start) < (double)BURST_EACH * (double)count;
 }
 
-/* For work of unknown launch time while other processes are on the device. */
+/* Handles work of unknown launch time while other processes are on the device. */
 static void blame_shared(struct idle_gap *g, enum idle_cause c)
 {
     if (burst_follows(g)) {
@@ -138,7 +138,7 @@ static void blame_queued(struct idle_gap *g)
 
 /* ---- the host's own time ----------------------------------------------------------------- */
 
-/* True if the launching thread was in a call, or an engine kept it. */
+/* Returns true if the launching thread was in a call, or an engine kept it. */
 static bool is_away(const struct idle_gap *g, int64_t t)
 {
     struct idle_thread *calls = g->near.row ? g->near.calls : g->calls;

@@ -316,7 +316,7 @@ static int report_device(struct model *m, struct idle_device *d)
     return rc;
 }
 
-/* False if rows of work were lost or not recorded, so that no time is known to be idle. */
+/* Returns false if rows of work were lost or not recorded, so that no time is known to be idle. */
 static bool work_is_known(const struct model *m)
 {
     enum known copies = sum_known_why(m, KNOWN_COPIES);

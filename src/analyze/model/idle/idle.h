@@ -17,7 +17,7 @@
  * If several threads may have launched, or the thread was in no such call, a call of another thread
  * counts if the gap began in it and it returned in the gap. The parts of a gap always sum up to the
  * gap, the times of all causes to the idle time, and the rows by line (lines.h) to the time of each
- * cause. Owner's thread. */
+ * cause. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 #define GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 
@@ -116,19 +116,20 @@ unsigned sum_idle_steady(const struct model *m, struct idle_sum causes[IDLE_CAUS
 void sum_idle_device_steady(const struct model *m, const struct idle_device *d,
                             struct idle_sum causes[IDLE_CAUSES]);
 
-/* True if idle time of that cause belongs to the share base. */
+/* Returns true if idle time of that cause belongs to the share base. */
 bool sum_idle_counts(const struct model *m, enum idle_cause c);
 
-/* How long sessions observed the devices that worked, ns in the share base, summed like the idle
- * time. */
+/* Returns how long sessions observed the devices that worked, ns in the share base, summed like the
+ * idle time. */
 int64_t sum_idle_watched(const struct model *m);
 
-/* True if idle time is a number, also 0: a device was watched, or it is known that none worked.
+/* Returns true if idle time is a number, also 0: a device was watched, or it is known that none
+ * worked.
  */
 bool sum_idle_is_known(const struct model *m);
 
-/* What GPUs did in the observed time while they were not idle. unknown: in windows of capture, the
- * time before the first work and after the last. */
+/* Holds what GPUs did in the observed time while they were not idle. unknown: in windows of
+ * capture, the time before the first work and after the last. */
 struct idle_busy {
     int64_t kernels, any; /* ns with a kernel; ns with a kernel, copy or fill */
     int64_t unknown;      /* ns */

@@ -23,13 +23,13 @@ enum {
 
 enum { LESS_QUEUE = 4 /* careful replay: the queue takes 1/LESS_QUEUE of LEAD_LAUNCHES */ };
 
-/* The waits of one thread at a line, or its calls that allocate and free at any line. */
+/* Holds the waits of one thread at a line, or its calls that allocate and free at any line. */
 struct pair {
     uint32_t line, thread; /* line: MEMORY for calls that allocate and free */
     int64_t ns;            /* not of the key: blocked in the share base */
 };
 
-/* A replay. Times are ns. */
+/* Holds a replay. Times are ns. */
 struct replay {
     const struct wait_list *waits;
     const struct idle_thread *calls; /* of the thread */
@@ -44,14 +44,14 @@ struct replay {
     size_t next;       /* index of the thread's next call */
 };
 
-/* True for calls that return only after the GPU has done some work. */
+/* Returns true for calls that return only after the GPU has done some work. */
 static bool is_wait(const struct wait_item *w)
 {
     return !w->async && w->call != WAIT_ALLOC && w->call != WAIT_MODULE &&
            sum_wait_lines_blocks(w->call);
 }
 
-/* True for gaps that an earlier launch would have made shorter. */
+/* Returns true for gaps that an earlier launch would have made shorter. */
 static bool is_of_host(const struct idle_kept_gap *g)
 {
     switch (g->cause) {
@@ -68,7 +68,7 @@ static bool is_of_host(const struct idle_kept_gap *g)
     }
 }
 
-/* True for calls that a memory pool makes needless. */
+/* Returns true for calls that a memory pool makes needless. */
 static bool is_memory(const struct wait_item *w)
 {
     return !w->async && (w->call == WAIT_ALLOC || w->call == WAIT_FREE);

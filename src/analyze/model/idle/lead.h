@@ -19,7 +19,7 @@
  * A second, careful replay gives a lower bound, for waits that can be removed: each wait saves 20
  * us less, since a call takes time and the GPU begins later than the launch; no gap gets shorter
  * than the GPU itself needs between kernels; gaps whose launching thread is unknown stay; and the
- * driver queues a quarter as many launches. Owner's thread. */
+ * driver queues a quarter as many launches. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_LEAD_H
 #define GPUFL_ANALYZE_MODEL_IDLE_LEAD_H
 

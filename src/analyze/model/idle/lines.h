@@ -4,7 +4,7 @@
  * Classes with fewer than IDLE_LOOKS_LEAST looks are divided together, by thread and cause. If
  * these have too few looks together, the time of each class goes to the launch that ended it, with
  * a mark. Shares are whole ns by largest remainder: the rows of a cause sum up to its idle time
- * exactly. Owner's thread. */
+ * exactly. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_LINES_H
 #define GPUFL_ANALYZE_MODEL_IDLE_LINES_H
 

@@ -1,7 +1,7 @@
 /* looks.h - the looks at threads (record host_sample), in order of time.
  *
  * A look says where a thread was at one moment. The first IDLE_LOOKS are kept; the rest are
- * counted. Owner's thread. */
+ * counted. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_LOOKS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_LOOKS_H
 
@@ -53,7 +53,7 @@ void idle_looks_sort(struct idle_looks *l);
 /* Returns the index of the first look at time t (ns) or later. */
 size_t idle_looks_from(const struct idle_looks *l, int64_t t);
 
-/* True if a look at the thread has a stack, which means that the thread runs Python. */
+/* Returns true if a look at the thread has a stack, which means that the thread runs Python. */
 bool idle_looks_at(const struct idle_looks *l, uint32_t thread);
 
 #endif

@@ -46,7 +46,7 @@ static int compare(const void *a, const void *b)
     return ORDER(x->processes, y->processes);
 }
 
-/* True for a row of an earlier device, or of this device before t. */
+/* Returns true for a row of an earlier device, or of this device before t. */
 static bool is_before(const struct idle_presence *r, uint32_t device, int64_t t)
 {
     return r->device < device || (r->device == device && r->since < t);

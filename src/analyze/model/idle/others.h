@@ -1,6 +1,7 @@
 /* others.h - when other processes had a context on a device (device_metric.processes).
  *
- * Consecutive samples of a device with equal counts are one stretch. Owner's thread. */
+ * Consecutive samples of a device with equal counts are one stretch. Called by the owner's thread
+ * only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_OTHERS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_OTHERS_H
 
@@ -28,8 +29,8 @@ void idle_others_fini(struct idle_others *o);
 /* Adds a sample. 0 or GPUFL_E_NOMEM. */
 int idle_others_add(struct idle_others *o, uint32_t device, int64_t time, int64_t processes);
 
-/* True if the device's last sample before t (ns) counts other processes; if no sample is that
- * early, its first one decides. False if the device has no such samples. */
+/* Returns true if the device's last sample before t (ns) counts other processes; if no sample is
+ * that early, its first one decides. False if the device has no such samples. */
 bool idle_others_at(struct idle_others *o, uint32_t device, int64_t t);
 
 #endif

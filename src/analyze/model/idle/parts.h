@@ -5,7 +5,7 @@
  * the thread in that time. A class is a thread, the stack of the launch that ends the time, and a
  * cause, since long and short pauses before one launch come from different lines. At the end
  * lines.h makes rows from the parts. Stacks are ids of the log. A part without room counts as lost:
- * the parts of all causes always sum up to the idle time. Owner's thread. */
+ * the parts of all causes always sum up to the idle time. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_PARTS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_PARTS_H
 
@@ -14,7 +14,7 @@
 
 struct idle_look;
 
-/* ns with a stack. */
+/* Holds the time, ns, with a stack. */
 struct idle_part {
     uint32_t stack, cause, scope; /* scope: a handle; 0: none */
     uint32_t flags;               /* enum idle_flag */

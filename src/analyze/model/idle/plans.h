@@ -4,8 +4,8 @@
  * has only Python's frames; the call that loads the code has cuDNN's frames on its stack. So a
  * sample of the thread before that call gets the stack of the call if it shows the same line of the
  * same Python function, and if in between the thread was neither seen elsewhere nor in a launch or
- * a call. Whether such a sample was taken before cuDNN began the plan is unknown. Owner's
- * thread. */
+ * a call. Whether such a sample was taken before cuDNN began the plan is unknown. Called by the
+ * owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_PLANS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_PLANS_H
 

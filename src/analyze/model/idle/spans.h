@@ -4,8 +4,8 @@
  * Spans are like those of busy.h. A span also has its first activity and its newest launch, from
  * which the cause of the gap before it is found. If there are more than max_spans, the shorter half
  * of the gaps is reported and dropped, except between the newest spans, where activities still
- * arrive. Time of an activity in a gap that was reported already is counted (doubtful). Owner's
- * thread. */
+ * arrive. Time of an activity in a gap that was reported already is counted (doubtful). Called by
+ * the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_SPANS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_SPANS_H
 
@@ -17,7 +17,7 @@ enum {
     IDLE_UNSORTED = 1 << 16, /* activities out of order that wait to be sorted in */
 };
 
-/* One activity, or several without a gap between them. */
+/* Describes one activity, or several without a gap between them. */
 struct idle_span {
     int64_t start, end;     /* ns */
     uint32_t first, newest; /* correlation: of the first, and the last launched; 0: unknown */
@@ -46,13 +46,13 @@ struct idle_spans {
 void idle_spans_init(struct idle_spans *s, idle_gap_fn *report, void *arg); /* allocates nothing */
 void idle_spans_fini(struct idle_spans *s);
 
-/* 0, GPUFL_E_NOMEM, or the result of report. */
+/* Returns 0, GPUFL_E_NOMEM, or the result of report. */
 int idle_spans_add(struct idle_spans *s, const struct idle_span *a);
 /* Sorts in all late activities. */ int idle_spans_settle(struct idle_spans *s);
 /* Reports the gaps that are left and frees the spans between the first and the last. */
 int idle_spans_report(struct idle_spans *s);
 
-/* True if correlation id a is later than b. Ids wrap around at 2^32. False if one is
+/* Returns true if correlation id a is later than b. Ids wrap around at 2^32. False if one is
  * unknown. */
 static inline int idle_later(uint32_t a, uint32_t b)
 {

@@ -111,7 +111,7 @@ static bool is_same(const struct item *x, const struct item *y)
            !((x->line->flags ^ y->line->flags) & IDLE_ENDED_BY);
 }
 
-/* By row of the table, then by stack. */
+/* Sorts by row of the table, then by stack. */
 static int by_row(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
@@ -142,7 +142,7 @@ static void majority_put(struct majority *v, uint32_t value, int64_t weight)
     }
 }
 
-/* What most of the looks saw. */
+/* Returns what most of the looks saw. */
 static uint32_t main_doing(const struct item *items, size_t n, uint64_t looks)
 {
     struct majority v = {0, 0};
@@ -184,7 +184,7 @@ static bool is_within(const char *path, const char *of, size_t bytes)
     return !strncmp(path, of, bytes) && (!path[bytes] || path[bytes] == '|');
 }
 
-/* ns of rows in the scope that the first bytes of a path name. */
+/* Returns the ns of rows in the scope that the first bytes of a path name. */
 static int64_t time_within(const struct model *m, const struct item *items, size_t n,
                            const char *of, size_t bytes)
 {
@@ -195,7 +195,7 @@ static int64_t time_within(const struct model *m, const struct item *items, size
     return ns;
 }
 
-/* A scope that may have half of the time. */
+/* Describes a scope that may have half of the time. */
 struct candidate {
     const char *path;
     size_t bytes;

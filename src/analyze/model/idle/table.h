@@ -1,7 +1,7 @@
 /* table.h - idle time by line, for readers: the rows of lines.h by cause and place.
  *
  * Rows with a line come first, the longest time first; then come rows without a line, by reason.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_TABLE_H
 #define GPUFL_ANALYZE_MODEL_IDLE_TABLE_H
 
@@ -41,7 +41,7 @@ struct idle_table {
 int idle_table_make(const struct model *m, struct idle_table *t);
 void idle_table_fini(struct idle_table *t);
 
-/* True if the reason means that the line is unknown; false where the time has no line. */
+/* Returns true if the reason means that the line is unknown; false where the time has no line. */
 bool idle_reason_is_unknown(enum idle_reason r);
 const char *idle_reason_key(enum idle_reason r);  /* "no_samples", …; "" for IDLE_KNOWN */
 const char *idle_reason_text(enum idle_reason r); /* for people, after a time */

@@ -212,7 +212,7 @@ static int find_shown(struct model *m, uint32_t name, struct buf *text, uint32_t
     return *shown && !buf_error(text) ? 0 : GPUFL_E_NOMEM;
 }
 
-/* A name, and the function that has it. */
+/* Holds a name, and the function that has it. */
 struct named {
     uint32_t name;
     uint32_t value;

@@ -6,7 +6,7 @@
  * function.
  *
  * Memory is bounded by ceilings: further instructions have neither text nor line, and are counted.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
 
@@ -43,7 +43,7 @@ struct code_function {
     uint64_t samples; /* samples of all functions of that name; after sum_samples_finish */
 };
 
-/* An instruction, or a function that was inlined around it. */
+/* Describes an instruction, or a function that was inlined around it. */
 struct code_line {
     uint32_t function, level;
     int64_t offset;
@@ -53,7 +53,7 @@ struct code_line {
     uint32_t file, inlined; /* names; file 0: unknown; inlined 0: the function itself */
 };
 
-/* A piece of a source's text. */
+/* Holds a piece of a source's text. */
 struct code_source {
     uint32_t path, spare;
     int64_t offset;

@@ -5,7 +5,7 @@
  * launch is complete when another launch needs its slot, when its first node comes again (ids
  * repeat, and begin again after a window of capture), or at the end of the log. A launch lasts from
  * the start of its first kernel to the end of its last; a copy or fill before or after these is not
- * included. Owner's thread. */
+ * included. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
 
@@ -52,7 +52,7 @@ int sum_graphs_batch(struct model *m, const struct wire_batch *b);
 int sum_graphs_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_graphs_finish(struct model *m);
 
-/* How graphs were recorded: "launches", "nodes" or "both"; "" where no graph ran. */
+/* Returns how graphs were recorded: "launches", "nodes" or "both"; "" where no graph ran. */
 const char *sum_graphs_activity(const struct sum_graphs *s);
 
 #endif

@@ -133,8 +133,8 @@ int sum_kernels_batch(struct model *m, const struct wire_batch *b)
     return b->type == RECORD_config ? take_configs(m, b) : take_kernels(m, b);
 }
 
-/* Called before `from` is merged into `to`: *start becomes that of the longer row, of equally long
- * ones that of the earlier. */
+/* This is called before `from` is merged into `to`: *start becomes that of the longer row, of
+ * equally long ones that of the earlier. */
 static void keep_start(int64_t *start, const struct histogram *to, int64_t from_start,
                        const struct histogram *from)
 {
@@ -172,7 +172,8 @@ int sum_kernels_merge(struct model *into, const struct model *from, int64_t shif
 
 /* ---- by name --------------------------------------------------------------------------- */
 
-/* qsort_r, since a comparison needs the configurations and qsort passes no argument. */
+/* Compares for qsort_r, since a comparison needs the configurations and qsort passes no
+ * argument. */
 static int compare_by_name(const void *a, const void *b, void *arg)
 {
     const struct sum_kernels *k = arg;
@@ -193,7 +194,7 @@ static int compare_names(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Configurations that rows refer to, sorted by name. */
+/* Lists configurations that rows refer to, sorted by name. */
 static int list_configs(struct sum_kernels *k, size_t *count)
 {
     k->by_name = mem_array(k->configs.count + 1, sizeof *k->by_name);

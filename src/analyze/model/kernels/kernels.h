@@ -2,7 +2,7 @@
  *
  * A row is added to its launch configuration; configurations with equal content are one. At the end
  * configurations are grouped by kernel name. Index 0 is for rows whose configuration is not in the
- * log. Owner's thread. */
+ * log. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_KERNELS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_KERNELS_H
 
@@ -53,7 +53,7 @@ static inline struct kernel_config *sum_kernels_config(const struct sum_kernels 
     return (struct kernel_config *)k->configs.items + index;
 }
 
-/* Kinds (symbol/names/kinds.h) of a name; 0 if no configuration has the name. */
+/* Returns the kinds (symbol/names/kinds.h) of a name; 0 if no configuration has the name. */
 uint32_t sum_kernels_kinds(const struct sum_kernels *k, uint32_t name);
 
 /* Returns the kernel of a name, after finish; NULL: no row has the name. */

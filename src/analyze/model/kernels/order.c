@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A stream, and the sequences that have begun there. */
+/* Describes a stream, and the sequences that have begun there. */
 struct order_stream {
     int64_t id; /* of the log */
     /* not of the key: */
@@ -29,7 +29,7 @@ struct order_stream {
     uint64_t singles;
 };
 
-/* One kernel. */
+/* Describes one kernel. */
 struct step {
     uint32_t kinds;
     int64_t start, duration, graph, correlation;
@@ -136,7 +136,7 @@ static void take(struct sum_order *o, struct order_stream *s, const struct step 
     step_graph(o, s, k);
 }
 
-/* 0: unknown. */
+/* Returns the number of blocks; 0: unknown. */
 static double blocks_of(const struct config_row *c)
 {
     if (c->grid_x <= 0 || c->grid_y <= 0 || c->grid_z <= 0)

@@ -4,7 +4,7 @@
  * Rows of a stream come in order of time. A row that begins before its predecessor ends all
  * sequences of the stream, so that disorder is never taken for a sequence. Streams beyond
  * ORDER_STREAMS, and sequences that are not complete where a part of the log ends, are not counted.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_ORDER_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_ORDER_H
 

@@ -13,7 +13,7 @@
 
 enum { IDS_MAX = 1 << 16, REASONS_MAX = 1 << 12 };
 
-/* The reason that an id of the log means. */
+/* Holds the reason that an id of the log means. */
 struct sample_source {
     uint32_t reason;
     int8_t issued; /* -1: not in the log */
@@ -191,7 +191,7 @@ int sum_samples_batch(struct model *m, const struct wire_batch *b)
 
 /* ---- merging, the end -------------------------------------------------------------------- */
 
-/* *to: the index here of the other model's reason. */
+/* Finds the twin of a reason. *to: the index here of the other model's reason. */
 static int twin_reason(struct model *into, const struct sum_samples *o, uint32_t reason,
                        uint32_t *to)
 {

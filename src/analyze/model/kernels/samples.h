@@ -4,7 +4,7 @@
  * are bounded, and a sample without room is only counted. Samples that were measured to belong to a
  * scope and estimated ones (scopes/samples.h) are kept apart. If the log distinguishes cycles in
  * which the scheduler issued an instruction from those in which it did not, their samples are kept
- * apart, too: only the latter are time that could be saved. Owner's thread. */
+ * apart, too: only the latter are time that could be saved. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_SAMPLES_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_SAMPLES_H
 
@@ -24,14 +24,14 @@ enum { SAMPLES_PLACES = 1 << 21, SAMPLES_GROUPS = 1 << 20 };
 
 #define SAMPLES_NO_SCOPE UINT32_MAX /* scope of a pool: unknown */
 
-/* A stall reason, shared by all sessions. */
+/* Describes a stall reason, shared by all sessions. */
 struct sample_reason {
     uint32_t name;
     /* not of the key: */
     const struct stall *stall; /* its row of stall.def; NULL: there is none */
 };
 
-/* Samples of one reason. */
+/* Counts the samples of one reason. */
 struct sample_count {
     uint64_t all;
     uint64_t idle;        /* of them: in cycles in which the scheduler issued nothing */
@@ -52,7 +52,7 @@ struct sample_place {
     struct sample_count count;
 };
 
-/* Samples of a function by their measured scope. */
+/* Counts the samples of a function by their measured scope. */
 struct sample_pool {
     uint32_t scope; /* handle of one; 0: outside all; SAMPLES_NO_SCOPE */
     uint32_t function, reason, spare;
@@ -60,8 +60,8 @@ struct sample_pool {
     uint64_t samples;
 };
 
-/* The estimated samples of a scope, without the scopes inside it, and a reason. A session without
- * estimates that is merged with one that has some adds its measured samples. */
+/* Holds the estimated samples of a scope, without the scopes inside it, and a reason. A session
+ * without estimates that is merged with one that has some adds its measured samples. */
 struct sample_estimate {
     uint32_t scope; /* name of its path */
     uint32_t reason;
@@ -119,7 +119,7 @@ static inline const struct sample_place *sum_samples_place(const struct sum_samp
     return (const struct sample_place *)keyed_at(&s->places, i);
 }
 
-/* b into a. */
+/* Adds b to a. */
 static inline void sample_count_add(struct sample_count *a, const struct sample_count *b)
 {
     a->all += b->all;

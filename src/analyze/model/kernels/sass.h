@@ -2,7 +2,8 @@
  *
  * Metrics that rules use have their own members (SASS_METRICS); others are summed by function.
  * Masks say which metrics were collected: one that was not is unknown, not 0. Memory is bounded:
- * instructions beyond the ceiling are only in the sums of functions. Owner's thread. */
+ * instructions beyond the ceiling are only in the sums of functions. Called by the owner's thread
+ * only. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
 
@@ -18,7 +19,7 @@ struct wire_batch;
 
 enum { SASS_PLACES = 1 << 19, SASS_GROUPS = 1 << 18, SASS_OTHERS = 1 << 18 };
 
-/* Metrics with a meaning here, by the driver's names. */
+/* Lists the metrics with a meaning here, by the driver's names. */
 #define SASS_METRICS(M)                                                                            \
     M(INST, "smsp__sass_inst_executed")                                                            \
     M(THREADS, "smsp__sass_thread_inst_executed")                                                  \
@@ -86,7 +87,7 @@ static inline bool sass_has(const struct sass_values *v, enum sass_metric a)
     return v->known >> a & 1;
 }
 
-/* True if the session has the metric for any instruction: then the others have 0 of it. */
+/* Returns true if the session has the metric for any instruction: then the others have 0 of it. */
 bool sum_sass_counted(const struct sum_sass *s, enum sass_metric a);
 
 /* Returns the number of sectors that coalesced accesses would take; CELL_NULL: not known. */
@@ -105,7 +106,7 @@ static inline const struct sass_group *sum_sass_group(const struct sum_sass *s, 
 /* The sums of an instruction; NULL: none. */
 const struct sass_place *sum_sass_find(const struct sum_sass *s, uint32_t function, int64_t offset);
 
-/* b into a. */
+/* Adds b to a. */
 void sass_values_add(struct sass_values *a, const struct sass_values *b);
 
 #endif

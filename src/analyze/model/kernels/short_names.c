@@ -18,7 +18,7 @@ struct short_name {
     size_t at;    /* place in texts */
 };
 
-/* The names that are shortened: demangled, each once. */
+/* Lists the names that are shortened: demangled, each once. */
 struct listed {
     struct model *m;
     struct buf text;
@@ -44,7 +44,7 @@ void sum_short_names_fini(struct model *m)
     buf_fini(&m->short_names.texts);
 }
 
-/* *index: the item of a name. *added: the item is new. */
+/* Puts a name into the list. *index: the item of a name. *added: the item is new. */
 static int put_name(struct listed *l, uint32_t name, uint32_t *index, bool *added)
 {
     struct sum_short_names *s = &l->m->short_names;

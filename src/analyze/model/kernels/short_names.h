@@ -2,7 +2,7 @@
  *
  * symbol/names/shorten.h shortens all kernels of a model together, so that a kernel has one short
  * name wherever a report names it. Kernels with equal demangled names are shown as one and have one
- * short name. Owner's thread. */
+ * short name. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_SHORT_NAMES_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_SHORT_NAMES_H
 
@@ -26,7 +26,7 @@ int sum_short_names_make(struct model *m);
  * or demangled; nothing for 0. A name that belongs to no kernel of the model is shortened alone. */
 void sum_short_name_put(const struct model *m, uint32_t name, struct buf *out);
 
-/* True if the name is a kernel's or a function's and its short name contains the text. */
+/* Returns true if the name is a kernel's or a function's and its short name contains the text. */
 bool sum_short_name_holds(const struct model *m, uint32_t name, const char *text);
 
 #endif

@@ -1,12 +1,13 @@
-/* stall.h - the table of stall reasons (stall.def). Constant; any thread. */
+/* stall.h - the table of stall reasons (stall.def). Everything here is constant; any thread may
+ * read it. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_STALL_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_STALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Classes of reasons. RUNNING is not a stall; warps of READY could go on; whether warps of UNKNOWN
- * waited is unknown. */
+/* Lists the classes of reasons. RUNNING is not a stall; warps of READY could go on; whether warps
+ * of UNKNOWN waited is unknown. */
 enum stall_class {
     STALL_MEMORY,
     STALL_SHARED,

@@ -21,7 +21,7 @@ struct at_line {
     uint64_t looks, other_looks; /* at the late rank, and at the last but one */
 };
 
-/* What the late rank and the last but one did since their last common collective, summed. */
+/* Holds what the late rank and the last but one did since their last common collective, summed. */
 struct pair {
     int64_t idle, other_idle; /* ns */
     uint64_t looks, other_looks;
@@ -55,7 +55,7 @@ int sum_late_ranks_batch(struct model *m, const struct wire_batch *b)
     return 0;
 }
 
-/* Nothing to do: sum_late_ranks_finish matches the ranks of all sessions. */
+/* Has nothing to do: sum_late_ranks_finish matches the ranks of all sessions. */
 int sum_late_ranks_merge(struct model *into, const struct model *from, int64_t shift)
 {
     (void)into;
@@ -222,7 +222,7 @@ static int add_collective(struct matching *w, const struct rank_member *members,
 
 /* ---- lines ------------------------------------------------------------------------------- */
 
-/* ns that a late rank spent at a line beyond what the other one did. */
+/* Returns the ns that a late rank spent at a line beyond what the other one did. */
 static double longer_at(const struct pair *p, const struct at_line *l)
 {
     double own = (double)p->idle * cells_share((double)l->looks, (double)p->looks),

@@ -5,8 +5,8 @@
  * device of the last but one did nothing else counts. The lateness is divided exactly into two
  * parts: the time by which the late rank's device was idle for longer since their last common
  * collective, and the rest, by which its kernels took longer. Looks at both ranks divide the idle
- * part among lines: a line gets what the late rank spent there beyond the other rank's time.
- * Owner's thread. */
+ * part among lines: a line gets what the late rank spent there beyond the other rank's time. Called
+ * by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_RANKS_LATE_H
 #define GPUFL_ANALYZE_MODEL_RANKS_LATE_H
 
@@ -14,7 +14,7 @@
 
 enum { RANK_LOOKS_LEAST = 5 /* in the idle time of a late rank, for a line to be named */ };
 
-/* The lateness of one rank. */
+/* Holds the lateness of one rank. */
 struct rank_late {
     uint32_t rank;        /* in model.ranks */
     uint32_t waited;      /* the rank that waited longest for it */
@@ -24,7 +24,7 @@ struct rank_late {
     int64_t busy;         /* ns of it: its device worked for longer */
 };
 
-/* The part of a rank's `idle` that a line has. */
+/* Holds the part of a rank's `idle` that a line has. */
 struct rank_line {
     uint32_t late;  /* in sum_late_ranks.late */
     uint32_t place; /* in model.stacks */

@@ -1,10 +1,11 @@
-/* match.h - finds the collectives of several ranks that belong together. Owner's thread. */
+/* match.h - finds the collectives of several ranks that belong together. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_RANKS_MATCH_H
 #define GPUFL_ANALYZE_MODEL_RANKS_MATCH_H
 
 #include "analyze/model/ranks/ranks.h"
 
-/* A collective of one rank. */
+/* Describes a collective of one rank. */
 struct rank_member {
     int64_t start, end;
     uint32_t rank, op, name, group;
@@ -15,9 +16,9 @@ struct rank_member {
  * are a group. The caller frees *members. 0 or GPUFL_E_NOMEM. */
 int rank_match(const struct model *m, struct rank_member **members, size_t *count);
 
-/* ns of [start, end) in which the rank's device did anything but collectives. */
+/* Returns the ns of [start, end) in which the rank's device did anything but collectives. */
 int64_t rank_busy(const struct rank *r, int64_t start, int64_t end);
-/* True if the rank's device does anything but collectives at that moment. */
+/* Returns true if the rank's device does anything but collectives at that moment. */
 bool rank_is_busy(const struct rank *r, int64_t time);
 
 #endif

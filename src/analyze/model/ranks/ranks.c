@@ -31,7 +31,7 @@ void sum_ranks_fini(struct model *m)
     sum_ranks_init(m);
 }
 
-/* Nothing to do: ranks are made from what other parts keep. */
+/* Has nothing to do: ranks are made from what other parts keep. */
 int sum_ranks_batch(struct model *m, const struct wire_batch *b)
 {
     (void)m;

@@ -7,7 +7,7 @@
  * one is late: its device was idle for longer, or its kernels took longer.
  *
  * A rank keeps its collectives, the spans in which its device did anything else, and the looks at
- * the thread that runs its Python. Owner's thread. */
+ * the thread that runs its Python. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_RANKS_RANKS_H
 #define GPUFL_ANALYZE_MODEL_RANKS_RANKS_H
 
@@ -70,10 +70,10 @@ void sum_ranks_init(struct model *m);
 void sum_ranks_fini(struct model *m);
 int sum_ranks_batch(struct model *m, const struct wire_batch *b);
 int sum_ranks_merge(struct model *into, const struct model *from, int64_t shift);
-/* Call before the rows of steps and the looks of idle time are dropped. */
+/* Call this function before the rows of steps and the looks of idle time are dropped. */
 int sum_ranks_finish(struct model *m);
 
-/* "rank 1", or "the process on GPU 1 (pid 4711)" where the number of the rank is unknown. */
+/* Writes "rank 1", or "the process on GPU 1 (pid 4711)" where the number of the rank is unknown. */
 struct buf;
 void sum_ranks_put(const struct model *m, uint32_t rank, struct buf *out);
 

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* The kernels that inherited an instance, at a node of their own. */
+/* Counts the kernels that inherited an instance, at a node of their own. */
 struct waiting {
     int64_t instance;
     uint32_t handle; /* not of the key */
@@ -59,7 +59,7 @@ static bool is_library(struct model *m, const struct scope_node *n)
     return n->self.tags && scope_tag_is_library(m, n->self.tag);
 }
 
-/* True if work of other threads may belong to a scope of which only the path is known. */
+/* Returns true if work of other threads may belong to a scope of which only the path is known. */
 static bool takes(struct model *m, const struct scope_node *n)
 {
     return n->name != SCOPE_PENDING && n->self.calls && !n->self.open && !is_library(m, n);
@@ -82,7 +82,7 @@ static int settle(struct model *m, const struct waiting *w)
     return rc ? rc : scope_tree_merge(s, into, from);
 }
 
-/* True for a library's range of which no call ended. */
+/* Returns true for a library's range of which no call ended. */
 static bool never_ended(struct model *m, const struct scope_node *n)
 {
     return n->self.open && !n->self.calls && is_library(m, n);

@@ -7,7 +7,7 @@
  * own until the end comes, or until the log is read.
  *
  * A library's range of which no call ended holds no work at all: the library has returned, and its
- * thread went on. Owner's thread. */
+ * thread went on. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_INHERITED_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_INHERITED_H
 
@@ -27,7 +27,7 @@ int scope_inherited_ended(struct sum_scopes *s, int64_t instance, uint32_t node)
 /* Moves what waits to its scope. Call when it is known which scopes are open. */
 int scope_inherited_finish(struct model *m);
 
-/* True if a tag, an id of model.names, is that of a library's ranges. */
+/* Returns true if a tag, an id of model.names, is that of a library's ranges. */
 bool scope_tag_is_library(struct model *m, uint32_t tag);
 
 #endif

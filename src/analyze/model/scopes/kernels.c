@@ -87,7 +87,7 @@ static int reserve(struct sum_scopes *s)
     return !k->slot_count || k->count * 4 > k->slot_count ? grow(k) : 0;
 }
 
-/* True for the kernel and scope of the last call, which is the usual case. */
+/* Returns true for the kernel and scope of the last call, which is the usual case. */
 static bool is_last(const struct scope_kernels *k, const struct scope_kernel *more)
 {
     return k->count && k->items[k->last].handle == more->handle &&

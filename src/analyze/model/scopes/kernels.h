@@ -4,7 +4,7 @@
  * two scopes become one, and items that have become equal are merged before the table grows. So the
  * table has about as many items as there are different pairs, however many scopes were opened.
  * Beyond SCOPE_PAIRS new pairs are left out: a scope's own sum then exceeds the sum of its kernels
- * here. Owner's thread. */
+ * here. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_KERNELS_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_KERNELS_H
 

@@ -1,6 +1,6 @@
 /* longest.h - the scopes with most wall time.
  *
- * For tables that have room for some of the scopes. Owner's thread. */
+ * For tables that have room for some of the scopes. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_LONGEST_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_LONGEST_H
 

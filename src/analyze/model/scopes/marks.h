@@ -1,4 +1,4 @@
-/* marks.h - the program's marks, by name and domain. Owner's thread. */
+/* marks.h - the program's marks, by name and domain. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_MARKS_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_MARKS_H
 
@@ -28,7 +28,7 @@ int sum_marks_batch(struct model *m, const struct wire_batch *b);
 int sum_marks_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_marks_finish(struct model *m);
 
-/* True if the number of marks is known: logs of older versions do not have it. */
+/* Returns true if the number of marks is known: logs of older versions do not have it. */
 bool sum_marks_known(const struct model *m);
 
 #endif

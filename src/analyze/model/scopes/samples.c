@@ -16,7 +16,7 @@
 
 #define LEAST 1e-6 /* samples: less is a rounding error */
 
-/* A kernel in a scope. */
+/* Describes a kernel in a scope. */
 struct part {
     uint32_t kernel; /* index in model.kernels.names */
     uint32_t number; /* number of the scope, depth first; 0: outside all */
@@ -26,7 +26,7 @@ struct part {
     double weight;
 };
 
-/* Samples of a kernel that belong to a scope or to those inside it. */
+/* Counts the samples of a kernel that belong to a scope or to those inside it. */
 struct pool {
     uint32_t kernel;
     uint32_t node; /* node of the scope; 0: outside all; SAMPLES_NO_SCOPE: any */

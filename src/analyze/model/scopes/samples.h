@@ -11,8 +11,8 @@
  * of all samples of the kernel. Thus time decides how many samples of a kernel a scope has, and the
  * measurement decides their reasons. Launches outside all scopes keep their part. Pools of kernels
  * without records, or whose records have no time, stay where they were measured. The estimate
- * assumes that the sampling rate of a kernel does not depend on where it was launched. Owner's
- * thread. */
+ * assumes that the sampling rate of a kernel does not depend on where it was launched. Called by
+ * the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_SAMPLES_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_SAMPLES_H
 

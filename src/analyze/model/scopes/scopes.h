@@ -5,7 +5,7 @@
  * before its parent's, since rows are written when a scope ends. Until the parent's row comes, the
  * child is under a node without a name, which is then merged into the tree. Rows of kernels, copies
  * and waits may come before or after those of scopes; those of launch configurations come before
- * the kernels that refer to them. Owner's thread. */
+ * the kernels that refer to them. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_SCOPES_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_SCOPES_H
 
@@ -53,7 +53,7 @@ struct scope_node {
     uint32_t kernel_names; /* number of its items there */
 };
 
-/* The number of rows of a kind, and of rows whose scope is in the log. */
+/* Counts the number of rows of a kind, and of rows whose scope is in the log. */
 struct scope_join {
     uint64_t rows, known;
 };
@@ -99,8 +99,8 @@ int sum_scopes_finish(struct model *m);
 /* Makes the root of the tree if there is none. 0 or GPUFL_E_NOMEM. */
 int sum_scopes_ensure(struct model *m);
 
-/* False if no row of that kind has its scope in the log, or where it is unknown whether there
- * were rows: the sums of scopes are then unknown, not 0. */
+/* Returns false if no row of that kind has its scope in the log, or where it is unknown whether
+ * there were rows: the sums of scopes are then unknown, not 0. */
 bool sum_scopes_known(const struct model *m, enum scope_activity a);
 
 #endif

@@ -1,8 +1,8 @@
 /* tree.h - the tree of scopes.h: nodes, handles, instances.
  *
  * Nodes are merged when parents become known; handles stay valid, because a merged node's handle
- * refers to the other's. All functions may move the arrays: keep indexes, not pointers. Owner's
- * thread. */
+ * refers to the other's. All functions may move the arrays: keep indexes, not pointers. Called by
+ * the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_TREE_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_TREE_H
 
@@ -62,7 +62,7 @@ int scope_tree_adopt(struct sum_scopes *s);
  * Begin with the root. */
 bool scope_tree_next(const struct sum_scopes *s, uint32_t *node);
 
-/* b into a. */
+/* Adds b to a. */
 void scope_tree_add(struct scope_sum *a, const struct scope_sum *b);
 
 #endif

@@ -1,7 +1,7 @@
 /* find.h - finds where steps begin, from scopes that repeat or from the sequence of kernels.
  *
  * Steps follow each other without a gap: time between two scopes belongs to the first one's step.
- * docs/report.md has the rule; its numbers are here. Owner's thread. */
+ * docs/report.md has the rule; its numbers are here. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_STEPS_FIND_H
 #define GPUFL_ANALYZE_MODEL_STEPS_FIND_H
 
@@ -18,7 +18,7 @@ enum {
     STEP_SEQUENCE_KERNELS = 2, /* different kernels in a step that only a sequence shows */
 };
 
-/* The kernels of one device, in order. */
+/* Holds the kernels of one device, in order. */
 struct step_sequence {
     const struct step_rows *rows;
     const uint8_t *updates; /* by name: 1: an optimizer's kernel */
@@ -37,7 +37,7 @@ struct step_found {
     uint32_t name;
 };
 
-/* What steps have in common. */
+/* Holds what steps have in common. */
 struct step_likeness {
     size_t alike;   /* steps that share STEP_ALIKE of their kernels */
     size_t close;   /* steps that share nearly all of them */
@@ -57,7 +57,7 @@ size_t step_sequence_place(const struct step_sequence *q, int64_t time);
 int step_compare(const struct step_sequence *q, const size_t *cuts, size_t n, uint8_t *alike,
                  struct step_likeness *out);
 
-/* found->count 0: there are no steps. 0 or GPUFL_E_NOMEM. */
+/* Finds steps. found->count 0: there are no steps. 0 or GPUFL_E_NOMEM. */
 int step_find_scopes(struct step_marks *s, const struct step_sequence *q, struct step_found *found);
 int step_find_sequence(const struct step_sequence *q, struct step_found *found);
 void step_found_fini(struct step_found *f);

@@ -3,7 +3,7 @@
  * Every scope that ended is kept with its thread, 24 bytes each, until there are STEP_MARKS. Then
  * the most frequent names are dropped, since these are names of operations. Names that differ only
  * in a number ("ProfilerStep#12", "step 12") are one group if the name says that it is a step.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_STEPS_MARKS_H
 #define GPUFL_ANALYZE_MODEL_STEPS_MARKS_H
 
@@ -17,7 +17,7 @@ struct intern;
 
 enum { STEP_MARKS = 1 << 20 };
 
-/* What a scope's name says about steps, the surest first. */
+/* Says what a scope's name says about steps, the surest first. */
 enum step_word {
     STEP_WORD_PROFILER, /* ProfilerStep#12: PyTorch's own mark of a step */
     STEP_WORD_STEP,     /* ends with step, iteration, iter or batch */
@@ -38,7 +38,7 @@ struct step_group {
     uint32_t word;    /* enum step_word */
 };
 
-/* A name as it is in the log, and its group and word. */
+/* Holds a name as it is in the log, and its group and word. */
 struct step_said {
     uint32_t name;
     uint32_t group, word; /* not of the key: name of its group, enum step_word */
@@ -53,13 +53,13 @@ struct step_marks {
 
 void step_marks_init(struct step_marks *s);
 void step_marks_fini(struct step_marks *s);
-/* 0 or GPUFL_E_NOMEM. */
+/* Returns 0 or GPUFL_E_NOMEM. */
 int step_marks_add(struct step_marks *s, struct intern *names, uint32_t name, uint32_t thread,
                    const int64_t span[2]);
 /* Sorts by group, then by start. */
 void step_marks_sort(struct step_marks *s);
 
-/* What a name says about steps. */
+/* Returns what a name says about steps. */
 enum step_word step_word(const char *name);
 
 #endif

@@ -54,7 +54,7 @@ static int compare_ns(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median length of the later half of the steps. */
+/* Finds the median length of the later half of the steps. */
 static int find_median(const struct sum_steps *s, int64_t *median)
 {
     size_t first = s->count / 2, n = s->count - first;
@@ -103,7 +103,7 @@ int step_measure(struct sum_steps *s, const struct step_found *found, size_t *se
     return rc;
 }
 
-/* Union of a device's rows before the steady part. */
+/* Sums the union of a device's rows before the steady part. */
 struct before {
     int64_t until, ns;
 };
@@ -149,7 +149,7 @@ static int keep_named(struct model *m, const int64_t *ns)
     return rc;
 }
 
-/* When the last step ends. Steps that begin with a kernel have one more step, whose end is
+/* Returns when the last step ends. Steps that begin with a kernel have one more step, whose end is
  * unknown. */
 static int64_t step_over(const struct sum_steps *s)
 {

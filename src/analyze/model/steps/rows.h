@@ -3,8 +3,8 @@
  * The rows are kernels, whole graphs, copies and fills of all devices, 16 bytes each, in order of
  * their start. A row that comes a few rows late is moved to its place; a row that comes later
  * begins a new run of sorted rows, and the runs are merged when the order is needed. Rows beyond
- * STEP_ROWS are only counted (`beyond`): steps are then found in the time before them. Owner's
- * thread. */
+ * STEP_ROWS are only counted (`beyond`): steps are then found in the time before them. Called by
+ * the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_STEPS_ROWS_H
 #define GPUFL_ANALYZE_MODEL_STEPS_ROWS_H
 
@@ -52,14 +52,14 @@ static inline bool step_is_copy(const struct step_row *r)
     return step_name(r) == STEP_COPY || step_name(r) >= STEP_PAGEABLE;
 }
 
-/* True for a kernel or a whole graph. */
+/* Returns true for a kernel or a whole graph. */
 static inline bool step_is_kernel(const struct step_row *r)
 {
     return !step_is_copy(r) && step_name(r) != STEP_GOES_ON;
 }
 
 void step_rows_fini(struct step_rows *s);
-/* 0 or GPUFL_E_NOMEM. */
+/* Returns 0 or GPUFL_E_NOMEM. */
 int step_rows_add(struct step_rows *s, int64_t start, int64_t end, uint32_t device, uint32_t name);
 /* Sorts the rows. 0 or GPUFL_E_NOMEM. */
 int step_rows_settle(struct step_rows *s);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* A group that may be the steps. */
+/* Describes a group that may be the steps. */
 struct candidate {
     const struct step_mark *marks;
     size_t count;
@@ -46,7 +46,8 @@ static int find_medians(struct candidate *c)
     return 0;
 }
 
-/* True if the scopes cover half of the time from one to the next, or half of the kernels. */
+/* Returns true if the scopes cover half of the time from one to the next, or half of the
+ * kernels. */
 static bool holds_steps(const struct candidate *c, const struct step_sequence *q)
 {
     size_t inside = 0;
@@ -65,7 +66,7 @@ static void set_cuts(const struct candidate *c, const struct step_sequence *q, s
     cuts[c->count] = step_sequence_place(q, c->marks[c->count - 1].end);
 }
 
-/* True if x is the better choice: by its name, then by its length. */
+/* Returns true if x is the better choice: by its name, then by its length. */
 static bool is_better(const struct candidate *x, const struct candidate *y)
 {
     if (!y->count || x->word != y->word)

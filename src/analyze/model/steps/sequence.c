@@ -20,7 +20,7 @@ enum {
     APART = 2, /* launches that are closer than 1/APART of the usual distance are one event */
 };
 
-/* The kernels at which the sequence is cut, and where. */
+/* Holds the kernels at which the sequence is cut, and where. */
 struct knife {
     const uint8_t *is; /* by name */
     bool ends;         /* the cut is after the event */
@@ -183,7 +183,7 @@ static int cut_all(const struct step_sequence *q, const struct knife *k, size_t 
 
 /* ---- which kernel ------------------------------------------------------------------------ */
 
-/* A kernel that may begin each step. */
+/* Describes a kernel that may begin each step. */
 struct candidate {
     uint32_t name;
     size_t apart, events, close;

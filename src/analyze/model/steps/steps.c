@@ -164,9 +164,9 @@ uint32_t sum_steps_name(const struct model *m, uint32_t name)
     return id > 0 && id <= UINT32_MAX ? (uint32_t)id : 0;
 }
 
-/* True for the kernels of optimizers: PyTorch's own, its fused ones and those of libraries. A copy
- * of a list of tensors (at::native::Copy, also mangled) is none of them: graphs of torch.compile
- * take their inputs by one. */
+/* Returns true for the kernels of optimizers: PyTorch's own, its fused ones and those of libraries.
+ * A copy of a list of tensors (at::native::Copy, also mangled) is none of them: graphs of
+ * torch.compile take their inputs by one. */
 static bool is_update(const char *text)
 {
     static const char *const words[] = {"adam", "sgd", "adagrad", "rmsprop", "optimizer"};
@@ -302,7 +302,7 @@ int step_before_add(struct sum_steps *s, const struct steps_before *one)
     return 0;
 }
 
-/* True if the beginning that was decided lies in the first half of the steps. */
+/* Returns true if the beginning that was decided lies in the first half of the steps. */
 static bool holds(const struct sum_steps *s)
 {
     return s->count && s->begins >= s->items[0].start && s->begins < s->items[s->count / 2].end;

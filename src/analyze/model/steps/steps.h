@@ -5,7 +5,7 @@
  * work of a GPU. The share base is the steady part if there is one, else the whole. If idle gaps
  * have to be reported before the whole session is read (idle/spans.h), the beginning of the steady
  * part is decided from what has been read, and does not change later. Merged models add the steps
- * and the steady parts of their sessions. Owner's thread. */
+ * and the steady parts of their sessions. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_STEPS_STEPS_H
 #define GPUFL_ANALYZE_MODEL_STEPS_STEPS_H
 
@@ -34,14 +34,14 @@ struct steps_one {
     uint8_t steady;     /* 1: in the steady part */
 };
 
-/* The time of kernels of one name before the steady parts. */
+/* Holds the time of kernels of one name before the steady parts. */
 struct steps_before {
     int64_t name; /* id of model.names */
     /* not of the key: */
     int64_t ns; /* summed */
 };
 
-/* Why no steps were found, or why they have no steady part. */
+/* Says why no steps were found, or why they have no steady part. */
 enum steps_why {
     STEPS_FOUND,
     STEPS_NONE,      /* nothing repeats often enough */
@@ -93,9 +93,9 @@ int sum_steps_finish(struct model *m);
 /* Decides where the steady part of the session begins; INT64_MIN: it has none. 0 or
  * GPUFL_E_NOMEM. */
 int sum_steps_begin(struct model *m, int64_t *begins);
-/* When the last step of the session's steady part ends, ns: waits and copies after that happen
- * once, however long the run is. INT64_MAX where there is no steady part, or not all rows have been
- * read. For one session. */
+/* Returns when the last step of the session's steady part ends, ns: waits and copies after that
+ * happen once, however long the run is. INT64_MAX where there is no steady part, or not all rows
+ * have been read. For one session. */
 int64_t sum_steps_over(const struct model *m);
 /* Sets when the session's last work ended; called once idle time is summed up. 0 or
  * GPUFL_E_NOMEM. */
@@ -103,20 +103,20 @@ int sum_steps_end(struct model *m, int64_t ended);
 
 /* ---- answers, after finish --------------------------------------------------------------- */
 
-/* True if the share base is the steady part. */
+/* Returns true if the share base is the steady part. */
 bool sum_steps_steady(const struct model *m);
 /* The share base, ns, and its name: "the steady part", "the run", "the windows". */
 int64_t sum_steps_time(const struct model *m);
 const char *sum_steps_whole(const struct model *m);
 /* Returns the share of the kernels' time that lies in the share base, from 0 to 1. */
 double sum_steps_part(const struct model *m);
-/* That share for kernels of one name, whose time is `total` ns. */
+/* Returns that share for kernels of one name, whose time is `total` ns. */
 double sum_steps_kernel_part(const struct model *m, uint32_t name, int64_t total);
 /* That share for copies and fills, and for copies of one kind whose memory is not pinned. */
 double sum_steps_copy_part(const struct model *m);
 double sum_steps_pageable_part(const struct model *m, uint32_t kind);
 
-/* The lengths of the steps in the steady part, or of all steps if there is none; ns. */
+/* Holds the lengths of the steps in the steady part, or of all steps if there is none; ns. */
 struct steps_lengths {
     size_t count, alike;
     int64_t least, median, p95, most;
@@ -124,7 +124,7 @@ struct steps_lengths {
 
 int sum_steps_lengths(const struct model *m, struct steps_lengths *out);
 
-/* ns of a step in which devices were idle, summed over the devices that worked. */
+/* Returns the ns of a step in which devices were idle, summed over the devices that worked. */
 int64_t sum_steps_idle(const struct model *m, const struct steps_one *t);
 
 const char *sum_steps_why_key(enum steps_why w); /* "nothing_repeats", …; "" for STEPS_FOUND */

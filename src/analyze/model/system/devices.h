@@ -2,7 +2,7 @@
  *
  * Busy time is a union of intervals, since kernels of several streams overlap. Devices are
  * identified by their UUID, so that concurrent work of two processes on one GPU counts once. Index
- * 0 is for work whose device the log does not name. Owner's thread. */
+ * 0 is for work whose device the log does not name. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_DEVICES_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_DEVICES_H
 
@@ -56,7 +56,7 @@ int sum_devices_expect(struct model *m, int64_t id, uint32_t *at);
  * only one device, it is that one. */
 uint32_t sum_devices_resolve(const struct model *m, int64_t index);
 
-/* True if the device's work is known, so that 0 means none. After finish. */
+/* Returns true if the device's work is known, so that 0 means none. After finish. */
 bool sum_devices_known(const struct model *m, uint32_t device);
 
 /* Returns the number of devices that are named or worked; *only gets the index if it is one. */

@@ -1,7 +1,7 @@
 /* memory.h - allocations and frees of GPU memory, and of host memory that the GPU can access.
  *
  * A free may have an address and no size (rocprofiler-sdk): the size is that of the block that was
- * allocated at the address. Records may come in any order. Owner's thread. */
+ * allocated at the address. Records may come in any order. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_MEMORY_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_MEMORY_H
 
@@ -34,7 +34,7 @@ int sum_memory_batch(struct model *m, const struct wire_batch *b);
 int sum_memory_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_memory_finish(struct model *m);
 
-/* True if the size of every allocation and free is known, so that peak is known. */
+/* Returns true if the size of every allocation and free is known, so that peak is known. */
 bool sum_memory_sized(const struct memory_use *u);
 
 #endif

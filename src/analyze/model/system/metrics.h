@@ -2,7 +2,7 @@
  *
  * Null cells are unknown and do not count; they are never 0. If another session took samples for
  * this one (shared.h), its log is read into a separate model with a filter, and that model is
- * merged. Owner's thread. */
+ * merged. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_METRICS_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_METRICS_H
 
@@ -27,7 +27,7 @@ struct metrics_span {
     int64_t first, last; /* ns */
 };
 
-/* Readings of a device's energy counter by one session. */
+/* Holds the readings of a device's energy counter by one session. */
 struct energy_part {
     struct metrics_span time; /* the first and the last reading */
     int64_t from;             /* ns: start of the session */
@@ -36,7 +36,7 @@ struct energy_part {
     int64_t steps, resets; /* number of differences; number of times that the counter went back */
 };
 
-/* A device's power over time, as one session read it. */
+/* Describes a device's power over time, as one session read it. */
 struct power_part {
     struct metrics_span time;
     int64_t last;    /* mW; CELL_NULL: none */
@@ -74,9 +74,10 @@ int sum_metrics_batch(struct model *m, const struct wire_batch *b);
 int sum_metrics_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_metrics_finish(struct model *m);
 
-/* True for columns of host_metric that describe the process alone. */
+/* Returns true for columns of host_metric that describe the process alone. */
 bool sum_metrics_is_own(unsigned column);
-/* True for columns of host_metric that count since the previous sample, so that they add up. */
+/* Returns true for columns of host_metric that count since the previous sample, so that they add
+ * up. */
 bool sum_metrics_is_count(unsigned column);
 
 double sum_metrics_mean(const struct metric_sum *s); /* 0 if nothing is known */
@@ -85,11 +86,11 @@ double sum_metrics_mean(const struct metric_sum *s); /* 0 if nothing is known */
  * that several sessions sampled counts once. False: unknown. */
 bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *counter);
 
-/* Bit i of device_metric.throttle in the words of the device's vendor; never NULL. */
+/* Names bit i of device_metric.throttle in the words of the device's vendor; never NULL. */
 struct words;
 const char *sum_metrics_throttle(int bit, const struct words *w);
 const char *sum_metrics_throttle_key(int bit); /* like sum_metrics_throttle, for programs */
-/* True if the reason is power, heat or hardware. */
+/* Returns true if the reason is power, heat or hardware. */
 bool sum_metrics_throttle_bad(int bit);
 
 #endif

@@ -3,7 +3,7 @@
  * Sessions of one folder share the samples of the host and of GPUs: the log says which session
  * takes them and when (record sampler). These records become spans. A report of all these sessions
  * has all samples; a report of some of them also reads the samples of the others, each session once
- * and only within the spans, so that nothing counts twice. Owner's thread. */
+ * and only within the spans, so that nothing counts twice. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_SHARED_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_SHARED_H
 
@@ -26,7 +26,7 @@ struct shared_span {
     int64_t from, to;     /* ns on the model's clock; to CELL_NULL: until the session's end */
 };
 
-/* A session that took samples, and what was found in its log. */
+/* Describes a session that took samples, and what was found in its log. */
 struct shared_source {
     uint32_t session, host, place;
     uint32_t by;      /* a session that relies on it */
@@ -54,10 +54,10 @@ int sum_shared_batch(struct model *m, const struct wire_batch *b);
 int sum_shared_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_shared_finish(struct model *m);
 
-/* The sources, each once, in the order of the spans. 0 or GPUFL_E_NOMEM. */
+/* Lists the sources, each once, in the order of the spans. 0 or GPUFL_E_NOMEM. */
 int sum_shared_list(struct model *m);
 
-/* What a row of a source's log means to the sessions that rely on it. */
+/* Says what a row of a source's log means to the sessions that rely on it. */
 enum shared_row {
     SHARED_NONE,
     /* At most one interval before a span: its values hold at the span's begin, but time and energy

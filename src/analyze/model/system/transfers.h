@@ -1,4 +1,4 @@
-/* transfers.h - copies and fills by kind. Owner's thread. */
+/* transfers.h - copies and fills by kind. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_TRANSFERS_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_TRANSFERS_H
 
@@ -33,10 +33,10 @@ int sum_transfers_batch(struct model *m, const struct wire_batch *b);
 int sum_transfers_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_transfers_finish(struct model *m);
 
-/* "HtoD", …; never NULL. */
+/* Returns "HtoD" and so on; never NULL. */
 const char *sum_transfers_kind(int kind);
 
-/* All copies together. */
+/* Sums up all copies together. */
 struct transfer_sum sum_transfers_copies(const struct model *m);
 
 #endif

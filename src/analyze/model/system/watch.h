@@ -4,7 +4,7 @@
  * Only sessions of a monitor have the rows for this part. A GPU is idle, or slowed, between two
  * consecutive samples that both say so. Time between samples that are not consecutive (the monitor
  * was stopped, the GPU was lost) is neither. Idle time counts in stretches of a minute or more,
- * which also limits their number. Owner's thread. */
+ * which also limits their number. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_WATCH_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_WATCH_H
 
@@ -19,8 +19,8 @@ struct wire_batch;
     (MODEL_TAKES(gpu_process) | MODEL_TAKES(gpu_event) | MODEL_TAKES(device_metric) |              \
      MODEL_TAKES(monitor))
 
-/* Bits of device_metric.throttle for heat or hardware: a slowdown, both kinds of heat, a power
- * brake. A power cap alone is normal for a GPU. */
+/* Lists the bits of device_metric.throttle for heat or hardware: a slowdown, both kinds of heat, a
+ * power brake. A power cap alone is normal for a GPU. */
 enum { WATCH_HEAT = 32 | 64, WATCH_HARDWARE = 8 | 128 };
 
 struct watch_span {
@@ -33,7 +33,7 @@ struct watch_spans {
     int64_t open; /* begin of the span that goes on; CELL_NULL: none */
 };
 
-/* A process on a GPU. Names are ids of model.names; 0: unknown, or none. */
+/* Describes a process on a GPU. Names are ids of model.names; 0: unknown, or none. */
 struct watch_process {
     uint32_t device; /* index in model.devices */
     uint32_t name, pod, pod_name, job;
@@ -41,7 +41,7 @@ struct watch_process {
     struct watch_span time; /* to CELL_NULL: until the session's end */
 };
 
-/* Equal events of a GPU. */
+/* Counts equal events of a GPU. */
 struct watch_event {
     uint32_t device, kind; /* kind: name */
     int64_t code;          /* CELL_NULL: none */
@@ -80,7 +80,7 @@ int sum_watch_batch(struct model *m, const struct wire_batch *b);
 int sum_watch_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_watch_finish(struct model *m);
 
-/* ns that both cover. The list is sorted, and its spans do not overlap. */
+/* Returns the ns that both cover. The list is sorted, and its spans do not overlap. */
 int64_t sum_watch_overlap(struct watch_span x, const struct watch_spans *s);
 
 /* Returns the process that was on the GPU for most of these spans, its times summed; NULL: none.

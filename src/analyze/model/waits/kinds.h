@@ -2,7 +2,8 @@
  * lines.h has waits by line of the program.
  *
  * A stream that waits for an event does not block the host and is kept apart. The time in which the
- * host waited is a union, since several threads may wait concurrently. Owner's thread. */
+ * host waited is a union, since several threads may wait concurrently. Called by the owner's thread
+ * only. */
 #ifndef GPUFL_ANALYZE_MODEL_WAITS_KINDS_H
 #define GPUFL_ANALYZE_MODEL_WAITS_KINDS_H
 
@@ -44,12 +45,12 @@ int sum_wait_kinds_merge(struct model *into, const struct model *from, int64_t s
 int sum_wait_kinds_finish(struct model *m);
 
 struct words;
-/* "event", …, in the vendor's words; never NULL. */
+/* Returns "event" and so on, in the vendor's words; never NULL. */
 const char *sum_wait_kinds_name(int kind, const struct words *w);
 const char *sum_wait_kinds_key(int kind); /* like sum_wait_kinds_name, for programs */
 bool sum_wait_kinds_blocks(int kind);     /* the kind blocks the host */
 
-/* Count and total of the kinds that block the host. */
+/* Sums up the count and total of the kinds that block the host. */
 void sum_wait_kinds_blocking(const struct model *m, uint64_t *count, int64_t *total);
 
 #endif

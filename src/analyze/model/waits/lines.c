@@ -328,8 +328,8 @@ static void clip(const struct model *m, const struct wait_item *w, int64_t *star
     *end = w->end > m->facts.end ? m->facts.end : w->end;
 }
 
-/* True for a call that may have been delayed instead of waiting. A row of the driver is always a
- * wait. */
+/* Returns true for a call that may have been delayed instead of waiting. A row of the driver is
+ * always a wait. */
 static bool is_slow(const struct model *m, const struct wait_item *w)
 {
     return m->facts.rows[RECORD_wait] && (w->async || w->call == WAIT_OTHER);

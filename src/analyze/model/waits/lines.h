@@ -8,8 +8,8 @@
  *
  * The launches between two consecutive calls of one line and thread are counted: the different
  * correlation ids of kernel rows, or the thread's own launches if these are more. This number
- * distinguishes a wait in a loop with work in between from a wait that is merely frequent. Owner's
- * thread. */
+ * distinguishes a wait in a loop with work in between from a wait that is merely frequent. Called
+ * by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_WAITS_LINES_H
 #define GPUFL_ANALYZE_MODEL_WAITS_LINES_H
 
@@ -27,7 +27,7 @@ struct wire_batch;
 #define SUM_WAIT_LINES_TAKES                                                                       \
     (MODEL_TAKES(wait) | MODEL_TAKES(sync) | MODEL_TAKES(kernel) | MODEL_TAKES(thread))
 
-/* Classes of calls, whose loops are judged separately. */
+/* Lists the classes of calls, whose loops are judged separately. */
 enum wait_class { WAIT_EXPLICIT, WAIT_COPIES, WAIT_MEMORY, WAIT_CLASSES };
 
 /* Calls that seldom wait (asynchronous forms and rare calls) and are in the log because they took
@@ -98,10 +98,10 @@ int sum_wait_lines_batch(struct model *m, const struct wire_batch *b);
 int sum_wait_lines_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_wait_lines_finish(struct model *m);
 
-/* The waits of a session that is being read, sorted; NULL: out of memory. */
+/* Returns the waits of a session that is being read, sorted; NULL: out of memory. */
 const struct wait_list *sum_wait_lines_waits(struct model *m);
 
-/* Called at the end of model_finish. */
+/* This is called at the end of model_finish. */
 void sum_wait_lines_drop_waits(struct sum_wait_lines *s);
 
 /* Adds ns of GPU idle time to the line of a stack of the log. Call between sum_wait_lines_finish
@@ -115,8 +115,8 @@ int sum_wait_lines_find(struct model *m, const struct wait_item *w, uint32_t *li
 bool sum_wait_lines_blocks(int call); /* true where the call blocks the host */
 struct words;
 const char *sum_wait_lines_call(int call); /* "stream", "copy", …, for programs; never NULL */
-/* Like sum_wait_lines_call, in the vendor's words; and in the plural, "stream synchronizations",
- * … */
+/* Does what sum_wait_lines_call does, in the vendor's words; and in the plural, "stream
+ * synchronizations", … */
 const char *sum_wait_lines_word(int call, const struct words *w);
 const char *sum_wait_lines_calls(int call, const struct words *w);
 
@@ -125,28 +125,29 @@ static inline const struct wait_line *sum_wait_lines_at(const struct sum_wait_li
     return (const struct wait_line *)keyed_at(&s->lines, i);
 }
 
-/* Indexes of *count lines, the longest blocked time first, lines that do not block last. The caller
- * frees the list; NULL: out of memory. */
+/* Returns the indexes of *count lines, the longest blocked time first, lines that do not block
+ * last. The caller frees the list; NULL: out of memory. */
 uint32_t *sum_wait_lines_sorted(const struct model *m, size_t *count);
 
-/* *count stacks by line, those of one line by time, the longest first. The caller frees the list;
- * NULL: out of memory. */
+/* Returns *count stacks by line, those of one line by time, the longest first. The caller frees the
+ * list; NULL: out of memory. */
 const struct wait_stack **sum_wait_lines_stacks(const struct model *m, size_t *count);
 /* Returns the index in that list of a line's first stack, or where it would be. */
 size_t sum_wait_lines_first_stack(const struct wait_stack *const *list, size_t count,
                                   uint32_t line);
 
-/* ns in which a thread was in one of the line's calls; at most the length of the run. */
+/* Returns the ns in which a thread was in one of the line's calls; at most the length of the
+ * run. */
 int64_t sum_wait_lines_blocked(const struct model *m, const struct wait_line *l);
-/* Like sum_wait_lines_blocked, for all lines together. */
+/* Does what sum_wait_lines_blocked does, for all lines together. */
 int64_t sum_wait_lines_blocked_all(const struct model *m);
-/* The number of calls of all lines that only wait (for events, streams, contexts), and their time,
- * ns, summed. */
+/* Sums up the number of calls of all lines that only wait (for events, streams, contexts), and
+ * their time, ns, summed. */
 void sum_wait_lines_explicit(const struct model *m, uint64_t *count, int64_t *total);
-/* ns from the session's start to the first of the line's calls in the list of waits; CELL_NULL:
- * there is none. */
+/* Returns the ns from the session's start to the first of the line's calls in the list of waits;
+ * CELL_NULL: there is none. */
 int64_t sum_wait_lines_first(const struct model *m, const struct wait_line *l);
-/* Like sum_wait_lines_first, for the line's longest call. */
+/* Does what sum_wait_lines_first does, for the line's longest call. */
 int64_t sum_wait_lines_longest(const struct model *m, const struct wait_line *l);
 
 /* Returns the kind of call that has most of the line's time. */

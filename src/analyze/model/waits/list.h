@@ -2,7 +2,7 @@
  *
  * What a wait cost depends on what came before and after it, so the first WAIT_KEPT waits are kept;
  * callers count the rest. Correlation ids of kernels are kept as bits, so that the different ids
- * between two calls can be counted. Owner's thread. */
+ * between two calls can be counted. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_WAITS_LIST_H
 #define GPUFL_ANALYZE_MODEL_WAITS_LIST_H
 
@@ -40,7 +40,7 @@ int wait_list_add(struct wait_list *l, const struct wait_item *w);
  * arrival. */
 int wait_list_sort(struct wait_list *l);
 
-/* A set of 32-bit ids. */
+/* This is a set of 32-bit ids. */
 struct corr_set {
     struct corr_page **pages; /* owned; 65536 of them, NULL if empty */
     size_t count;             /* pages that exist */
@@ -52,7 +52,7 @@ struct corr_set {
 void corr_set_fini(struct corr_set *s);
 int corr_set_add_slow(struct corr_set *s, uint32_t id);
 void corr_set_seal(struct corr_set *s); /* before corr_set_between */
-/* How many ids are after a and before b. Ids rise and wrap around at 2^32. */
+/* Returns how many ids are after a and before b. Ids rise and wrap around at 2^32. */
 uint64_t corr_set_between(const struct corr_set *s, uint32_t a, uint32_t b);
 
 struct corr_page {

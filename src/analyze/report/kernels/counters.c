@@ -1,7 +1,7 @@
 /* counters.c - hardware counters of the kernels that --kernel names: text and JSON.
  *
  * Such a session need not have samples or disassembled code: kernels are found by their names,
- * mangled or demangled, not as functions of device code. Owner's thread. */
+ * mangled or demangled, not as functions of device code. Called by the owner's thread only. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/report/json.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Items of the model's counters, grouped by kernel. */
+/* Lists the items of the model's counters, grouped by kernel. */
 struct found {
     const struct counter_sum **items; /* owned */
     size_t count;
@@ -44,7 +44,7 @@ static size_t of_kernel(const struct found *f, size_t at)
     return n;
 }
 
-/* A kernel's demangled name; 0 or GPUFL_E_NOMEM. */
+/* Writes a kernel's demangled name; 0 or GPUFL_E_NOMEM. */
 static int put_shown(const struct model *m, uint32_t kernel, struct buf *out)
 {
     buf_clear(out);
@@ -58,7 +58,7 @@ static bool is_named(const struct model *m, uint32_t kernel, const char *name, s
            strstr(buf_cstr(shown), name) || sum_short_name_holds(m, kernel, name);
 }
 
-/* 0 or GPUFL_E_NOMEM, with nothing in f. */
+/* Returns 0 or GPUFL_E_NOMEM, with nothing in f. */
 static int find(const struct model *m, const char *name, struct found *f)
 {
     size_t kept = 0;

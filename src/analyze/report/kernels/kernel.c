@@ -14,7 +14,7 @@
 
 enum { TEXT_MAX = 1 << 20, SOURCE_MAX = 64 << 20, LINES_MOST = 10 };
 
-/* The text of a source and where its lines begin. */
+/* Holds the text of a source and where its lines begin. */
 struct source {
     uint32_t path;
     struct buf text;
@@ -53,7 +53,7 @@ static void put_source_line(const struct source *s, int64_t line, struct buf *ou
     buf_put(out, at, (size_t)((lf ? lf : end) - at));
 }
 
-/* The columns for which a function has values. */
+/* Says for which columns a function has values. */
 struct shown {
     bool samples, counted, sectors, waves;
     const struct words *words;
@@ -130,8 +130,8 @@ static void put_line_row(struct page *p, struct grid *g, const struct kernel_vie
     buf_fini(&text);
 }
 
-/* True if an instruction gets a row. Without its text it needs samples or counts, because an
- * offset alone tells a reader nothing. */
+/* Returns true if an instruction gets a row. Without its text it needs samples or counts, because
+ * an offset alone tells a reader nothing. */
 static bool is_row(const struct kernel_view *v, const struct kernel_instruction *at, bool text)
 {
     return text || (v->samples ? at->samples != 0 : at->values != NULL);
@@ -257,7 +257,7 @@ static void put_ptx(struct page *p, uint32_t name)
     buf_fini(&text);
 }
 
-/* A kernel's whole name as a heading. */
+/* Writes a kernel's whole name as a heading. */
 static void put_name(struct page *p, uint32_t name)
 {
     char *text = mem_strdup(model_text(p->model, name));
@@ -270,7 +270,7 @@ static void put_name(struct page *p, uint32_t name)
     mem_free(text);
 }
 
-/* seen: the columns that the page has used so far. */
+/* Writes a function. seen: the columns that the page has used so far. */
 static void put_function(struct page *p, uint32_t function, struct shown *seen)
 {
     const struct code_function *f = device_code_at(&p->model->code, function);

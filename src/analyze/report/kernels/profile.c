@@ -22,7 +22,7 @@ enum {
 
 /* ---- samples ----------------------------------------------------------------------------- */
 
-/* Samples of a kernel by reason. */
+/* Counts the samples of a kernel by reason. */
 struct sampled {
     uint32_t kernel, reason;
     uint64_t of_kernel;

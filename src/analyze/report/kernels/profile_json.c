@@ -255,8 +255,8 @@ static size_t put_function(const struct report *r, struct json_out *j, uint32_t 
     return count;
 }
 
-/* The most instructions that are put if no function is named, those with most samples first:
- * readers can handle that size. */
+/* Limits the instructions that are put if no function is named, those with most samples first:
+ * readers can handle this number. */
 enum { CODE_INSTRUCTIONS = 20000 };
 
 void json_code(const struct report *r, struct json_out *j)

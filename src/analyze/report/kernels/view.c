@@ -96,7 +96,7 @@ const struct kernel_line *kernel_view_line(const struct kernel_view *v,
     return index ? keyed_at(&v->lines, index) : NULL;
 }
 
-/* Samples of a line for one reason. */
+/* Counts the samples of a line for one reason. */
 struct line_reason {
     uint32_t line, reason;
     /* not of the key: */

@@ -1,5 +1,5 @@
 /* view.h - the instructions of a function in order, each with text, line, samples by reason and
- * metrics; for the text report and the JSON report. Owner's thread. */
+ * metrics; for the text report and the JSON report. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_REPORT_KERNELS_VIEW_H
 #define GPUFL_ANALYZE_REPORT_KERNELS_VIEW_H
 
@@ -33,7 +33,7 @@ struct kernel_view {
     struct sass_values values; /* summed */
 };
 
-/* 0 or GPUFL_E_NOMEM. */
+/* Returns 0 or GPUFL_E_NOMEM. */
 int kernel_view_open(const struct model *m, uint32_t function, struct kernel_view *v);
 void kernel_view_close(struct kernel_view *v);
 
@@ -41,12 +41,12 @@ void kernel_view_close(struct kernel_view *v);
 const struct kernel_line *kernel_view_line(const struct kernel_view *v,
                                            const struct kernel_instruction *at);
 
-/* *count lines that have samples or metrics, the line with most samples first, or without samples
- * the one with most executed instructions. The caller frees the list, the view owns the lines.
- * NULL: out of memory. */
+/* Returns *count lines that have samples or metrics, the line with most samples first, or without
+ * samples the one with most executed instructions. The caller frees the list, the view owns the
+ * lines. NULL: out of memory. */
 const struct kernel_line **kernel_view_lines(const struct kernel_view *v, size_t *count);
 
-/* True if some instruction has its text. */
+/* Returns true if some instruction has its text. */
 bool kernel_view_has_text(const struct kernel_view *v);
 
 #define KERNEL_VIEW_ALL "*"

@@ -23,7 +23,7 @@ static void put_path(const struct model *m, struct json_out *j, uint32_t id)
     json_out_close_array(j);
 }
 
-/* The kinds of activity whose scopes are in the log. */
+/* Says of which kinds of activity the scopes are in the log. */
 struct scope_known {
     bool kernels, copies, waits;
 };

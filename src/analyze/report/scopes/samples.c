@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* A scope. Its main stall reason is that of the estimate, if there is one. */
+/* Describes a scope. Its main stall reason is that of the estimate, if there is one. */
 struct scope_samples {
     uint32_t scope; /* name of its path */
     uint32_t spare;

@@ -53,12 +53,12 @@ static const struct scope_column {
     {"waits", CELL_WAITS, false}, {"per iter.", CELL_ITERATION, false},
 };
 
-/* A kernel and its index among the names that are shortened together. */
+/* Holds a kernel and its index among the names that are shortened together. */
 struct shown_name {
     uint32_t name, place;
 };
 
-/* The table while it is built. */
+/* Holds the table while it is built. */
 struct scope_table {
     struct page *page;
     const struct sum_scopes *scopes;
@@ -97,7 +97,7 @@ static const char *scope_text(const struct scope_node *n, enum scope_cell cell,
     }
 }
 
-/* A cell of numbers. */
+/* Writes a cell of numbers. */
 static void put_number(struct scope_table *t, unsigned column, const char *text)
 {
     size_t width = strlen(text);

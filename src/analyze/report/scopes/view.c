@@ -35,7 +35,7 @@ static int compare(const void *a, const void *b, void *arg)
     return o ? o : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Every scope, heaviest first. */
+/* Ranks every scope, heaviest first. */
 static size_t rank(const struct model *m, struct ranked *list, struct place *places)
 {
     const struct sum_scopes *s = &m->scopes;
@@ -56,7 +56,7 @@ static size_t rank(const struct model *m, struct ranked *list, struct place *pla
     return n;
 }
 
-/* Depth first through the shown tree. */
+/* Lists the nodes of the shown tree, depth first. */
 static void list_shown(struct scope_view *v, const struct sum_scopes *s, const struct place *places)
 {
     uint32_t at = places[0].child;

@@ -33,7 +33,8 @@ struct stack {
     uint32_t frames[DEPTH_MAX]; /* outermost first: ids of the texts */
 };
 
-/* A frame's parts: name[0..name_len), file[0..file_len), line. Without a place file_len is 0. */
+/* Holds a frame's parts: name[0..name_len), file[0..file_len), line. Without a place file_len is
+ * 0. */
 struct frame {
     const char *name, *file;
     size_t name_len, file_len;
@@ -145,7 +146,7 @@ static int walk_close(struct walk *w, int rc)
 
 /* ---- pprof ----------------------------------------------------------------------------------- */
 
-/* Fields of profile.proto (github.com/google/pprof). */
+/* Lists the fields of profile.proto (github.com/google/pprof). */
 enum {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -202,7 +203,7 @@ static uint32_t text_of(struct walk *w, struct intern *texts, const char *text, 
     return id;
 }
 
-/* sample { location_id = 1, value = 2 }: innermost first, a value for each tree. */
+/* Writes sample { location_id = 1, value = 2 }: innermost first, a value for each tree. */
 static void pprof_stack(struct walk *w, const struct stack *s)
 {
     for (size_t i = s->depth; i-- > 0;)
@@ -214,8 +215,8 @@ static void pprof_stack(struct walk *w, const struct stack *s)
     put_part(w, PROFILE_SAMPLE);
 }
 
-/* location { id = 1, line = 4 { function_id = 1, line = 2 } } and function { id = 1, name = 2,
- * system_name = 3, filename = 4 }: one of each for every frame, with its number. */
+/* Writes location { id = 1, line = 4 { function_id = 1, line = 2 } } and function { id = 1, name =
+ * 2, system_name = 3, filename = 4 }: one of each for every frame, with its number. */
 static void pprof_frame(struct walk *w, struct intern *texts, uint32_t id)
 {
     size_t len;

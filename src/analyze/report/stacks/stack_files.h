@@ -18,7 +18,7 @@ int stack_file_pprof(const char *stacks, size_t len, struct buf *out);
 /* Writes speedscope's JSON. */
 int stack_file_speedscope(const char *stacks, size_t len, struct buf *out);
 
-/* Write the report's stacks to such a file. GPUFL_E_NOENT: the report has none. */
+/* The functions write the report's stacks to such a file. GPUFL_E_NOENT: the report has none. */
 int report_pprof(const struct report *r, FILE *out);
 int report_speedscope(const struct report *r, FILE *out);
 
