@@ -34,7 +34,7 @@ static struct part *part_of(struct devices *d, int *index)
     return NULL;
 }
 
-/* True if one of the vendor's device files exists. */
+/* Returns true if one of the vendor's device files exists. */
 static bool has_device_file(const struct backend *b)
 {
     for (const char *const *file = b->vendor ? b->vendor->devices : NULL; file && *file; file++)

@@ -35,8 +35,8 @@ enum loss {
     LOSS_COUNT
 };
 
-/* The values of message.severity. NOTE_ALOUD is a note in the log that is also written to stderr at
- * once, because it is needed while the program runs. */
+/* Lists the values of message.severity. NOTE_ALOUD is a note in the log that is also written to
+ * stderr at once, because it is needed while the program runs. */
 enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3, SEVERITY_NOTE_ALOUD };
 
 enum launch_kind {
@@ -90,7 +90,7 @@ struct wait {
 
 struct sink;
 
-/* A frame of a simulated program. */
+/* Describes a frame of a simulated program. */
 struct sink_frame {
     const char *function, *file;
     int line;
@@ -202,7 +202,7 @@ struct sink {
 
 /* ---- tracing ops ---------------------------------------------------------------------- */
 
-/* Which kernels are recorded in addition to samples of PCs or counters. */
+/* Says which kernels are recorded in addition to samples of PCs or counters. */
 enum pc_collect {
     PC_COLLECT_ALL,    /* every kernel */
     PC_COLLECT_NONE,   /* none */
@@ -257,8 +257,8 @@ enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS, RANGE_SETTLES };
 typedef const char *trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
                                    uint32_t repeats, uint32_t name);
 
-/* ns within which trace_ops.stop returns, even if another thread does not come back from the
- * vendor's library: a program that ends waits for stop. */
+/* Limits the time, ns, within which trace_ops.stop returns, even if another thread does not come
+ * back from the vendor's library: a program that ends waits for stop. */
 #define TRACE_STOP_MOST INT64_C(6000000000)
 
 struct trace_ops {
@@ -331,7 +331,7 @@ enum device_event_kind {
     DEVICE_EVENT_MIG_CHANGED,
 };
 
-/* An event of a device. Unknown numbers are CELL_NULL. */
+/* Describes an event of a device. Unknown numbers are CELL_NULL. */
 struct device_event {
     enum device_event_kind kind;
     int index; /* of the device; -1: unknown */
@@ -346,7 +346,7 @@ struct device_process {
     int64_t gpu_instance, compute_instance;
 };
 
-/* A part of a device (MIG). */
+/* Describes a part of a device (MIG). */
 struct device_instance {
     int64_t gpu_instance, compute_instance;
     int64_t memory_used, memory_total, memory_reserved; /* bytes */
@@ -355,8 +355,8 @@ struct device_instance {
     char uuid[96], profile[96];
 };
 
-/* Functions for a monitor, which a traced program never calls. Calls for one device come from one
- * thread, except wait and wake. */
+/* Holds functions for a monitor, which a traced program never calls. Calls for one device come from
+ * one thread, except wait and wake. */
 struct device_watch_ops {
     /* Makes samples include values that cost more: links, hardware counters (activity), repairs. */
     void (*widen)(struct devices *d, bool activity);
@@ -405,7 +405,7 @@ struct probe {
     struct probe_fact facts[PROBE_FACTS_MAX];
 };
 
-/* A hardware counter that a device offers. */
+/* Describes a hardware counter that a device offers. */
 struct counter_offer {
     const char
         *chip; /* the devices' chip, as the vendor's library names it; "": no device was asked */
@@ -423,7 +423,8 @@ struct counter_visit {
         patience; /* ns for the counters of one chip that are in no set; then no more are asked */
 };
 
-/* The arguments with which a vendor's library calls its tool (vendor.h, injection_library). */
+/* Holds the arguments with which a vendor's library calls its tool (vendor.h,
+ * injection_library). */
 struct tool_call {
     uint32_t version;
     const char *runtime;
@@ -464,13 +465,13 @@ struct backend {
     int (*counters)(const struct counter_visit *v, struct err *e);
 };
 
-/* In the order in which Auto tries them; NULL-terminated. */
+/* Lists the backends in the order in which Auto tries them; NULL ends the list. */
 extern const struct backend *const backends[];
 #define BACKEND(kind, name) extern const struct backend backend_##name;
 #include "backend/backends.def"
 
-/* The GPUs of every vendor as one list, in the order of the backends, for callers that sample a
- * host and not a program. A device's index is that in this list. A vendor that cannot be asked is
+/* Shows the GPUs of every vendor as one list, in the order of the backends, to callers that sample
+ * a host and not a program. A device's index is that in this list. A vendor that cannot be asked is
  * left out. If no vendor can be asked, the error is that of a vendor whose software or GPU is on
  * this machine. */
 extern const struct device_ops all_devices;

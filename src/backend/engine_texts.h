@@ -5,7 +5,7 @@
 
 #include "backend/backend.h"
 
-/* Texts about one engine; "": there is nothing to say. */
+/* Holds texts about one engine; "": there is nothing to say. */
 struct engine_words {
     const char *brings;  /* what a session records */
     const char *needs;   /* what the engine needs beyond counters and compute */
@@ -26,15 +26,15 @@ struct engine_words {
  *         recorded */
 enum engine_rule { ENGINES_FIRST, ENGINES_NEVER, ENGINES_TURNS, ENGINES_OFF };
 
-/* Two engines that cannot simply run together. No engine of schema/engines.def asks for a pair with
- * rule NEVER, so nothing has to be checked while a program runs. */
+/* Describes two engines that cannot simply run together. No engine of schema/engines.def asks for a
+ * pair with rule NEVER, so nothing has to be checked while a program runs. */
 struct engine_pair {
     const char *why;
     unsigned a, b; /* enum engine_bit, one each */
     enum engine_rule rule;
 };
 
-/* A limit of engines on this vendor's GPUs, and what to do. */
+/* Describes a limit of engines on this vendor's GPUs, and what to do. */
 struct engine_limit {
     const char *what, *then;
 };

@@ -34,8 +34,8 @@ static bool usable(const struct backend *b)
     return p.usable;
 }
 
-/* The backend whose tool was called by its vendor's library. Relaxed: it is written before the
- * session that reads it begins, on the same thread. */
+/* Holds the backend whose tool was called by its vendor's library. Relaxed: it is written before
+ * the session that reads it begins, on the same thread. */
 static _Atomic(const struct backend *) called;
 
 static const struct backend *first_usable(void)

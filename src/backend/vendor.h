@@ -2,8 +2,8 @@
  * `gpufl trace`, for the modules of stacks, for names of functions, for units of occupancy.
  *
  * The facts are constants, so that modules below the backends, and programs without backends, can
- * use them. struct backend has its vendor as a member. C++ can include this header, too. Any
- * thread. */
+ * use them. struct backend has its vendor as a member. C++ can include this header, too. Called by
+ * any thread. */
 #ifndef GPUFL_BACKEND_VENDOR_H
 #define GPUFL_BACKEND_VENDOR_H
 
@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* A library of the vendor, by its file name: `name`, then one of the letters of `next`, and ".so"
- * somewhere after that. */
+/* Describes a library of the vendor, by its file name: `name`, then one of the letters of `next`,
+ * and ".so" somewhere after that. */
 struct vendor_module {
     const char *name, *next;
     bool runtime; /* the runtime that programs are linked with; else the driver or a profiling
@@ -35,7 +35,7 @@ enum vendor_match {
     VENDOR_API /* begins, and a capital letter follows */
 };
 
-/* Code that is not the user's, in addition to the modules. */
+/* Describes code that is not the user's, in addition to the modules. */
 struct vendor_rule {
     enum vendor_look look;
     enum vendor_match match;
@@ -44,10 +44,10 @@ struct vendor_rule {
     bool no_line; /* only if the line is unknown: code with a line can be the user's */
 };
 
-/* The form of a vendor's device code, for its readers (symbol/code_reader.h). */
+/* Names the form of a vendor's device code, for its readers (symbol/code_reader.h). */
 enum vendor_code { VENDOR_CODE_NONE, VENDOR_CODE_CUBIN, VENDOR_CODE_AMDGPU };
 
-/* The program that disassembles device code. */
+/* Describes the program that disassembles device code. */
 struct vendor_disassembler {
     enum vendor_code code;
     const char *ending;       /* of the names of files in which a session keeps code */
@@ -63,7 +63,7 @@ struct vendor_disassembler {
     const char *advice;  /* what to do if it cannot read a file */
 };
 
-/* The units in which a device of some compute capability allocates the resources of a
+/* Holds the units in which a device of some compute capability allocates the resources of a
  * multiprocessor. */
 struct occupancy_units {
     int64_t threads_most;      /* of a block */
@@ -113,7 +113,7 @@ struct vendor {
     const struct words *words;     /* vendor_words.h; NULL: the report takes those of its default */
 };
 
-/* The vendors of real GPUs, in the order of backends.def; NULL-terminated. */
+/* Lists the vendors of real GPUs, in the order of backends.def; NULL-terminated. */
 extern const struct vendor *const vendors[];
 
 /* The vendor's `runtime`, or else its name. */
@@ -122,7 +122,8 @@ const char *vendor_runtime(const struct vendor *v);
 /* Returns the vendor library that a path names; NULL: none. */
 const struct vendor_module *vendor_module_of(const char *path);
 
-/* True if an entry of the environment ("NAME=value") sets a variable that loads a library. */
+/* Returns true if an entry of the environment ("NAME=value") sets a variable that loads a
+ * library. */
 bool vendor_is_injection(const char *entry);
 
 #ifdef __cplusplus

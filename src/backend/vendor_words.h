@@ -1,12 +1,13 @@
 /* vendor_words.h - a GPU vendor's words for what all GPUs have, for the tables and sentences of the
  * text report. Each vendor has a constant (struct vendor, words); analyze/common/words.h finds the
- * words of a device. A field of this struct is set by every vendor that has words. Any thread. */
+ * words of a device. A field of this struct is set by every vendor that has words. Called by any
+ * thread. */
 #ifndef GPUFL_BACKEND_VENDOR_WORDS_H
 #define GPUFL_BACKEND_VENDOR_WORDS_H
 
 #include <stdbool.h>
 
-/* Parts of texts that vendors share. */
+/* These are parts of texts that vendors share. */
 #define WORDS_EMPTY_CACHE                                                                          \
     "Take empty_cache() out of the loop: PyTorch keeps freed memory and uses it again."
 
@@ -14,7 +15,7 @@
     "Copy to pinned memory, with a call that does not block. Wait before the data is read. " calls \
     "; PyTorch: a tensor with pin_memory=True, and copy_(..., non_blocking=True)."
 
-/* What to do about a finding of one rule, in the vendor's words. */
+/* Holds what to do about a finding of one rule, in the vendor's words. */
 struct words_step {
     const char *rule, *next;
 };

@@ -44,7 +44,7 @@ static int compare_places(const void *a, const void *b)
     return order ? order : ORDER(x->number, y->number);
 }
 
-/* False: the library did not report the address (address 0, at which there is no GPU). */
+/* Returns false if the library did not report the address (address 0, at which there is no GPU). */
 static bool has_place(const struct amd_device *x)
 {
     return x->domain || x->location;

@@ -10,7 +10,7 @@
 
 static const char *const names[] = {"librocprofiler-sdk.so.1", "librocprofiler-sdk.so.0"};
 
-/* Where the packages of AMD and of distributions put it; patterns. */
+/* Lists where the packages of AMD and of distributions put it; patterns. */
 static const char *const folders[] = {"/opt/rocm/lib",        "/opt/rocm-*/lib", "/usr/lib64",
                                       "/usr/lib/*-linux-gnu", "/usr/local/lib",  "/usr/lib"};
 

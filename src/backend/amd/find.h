@@ -9,11 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The sentence for a machine without it. */
+/* This is the sentence for a machine without the library. */
 #define AMD_NO_SDK                                                                                 \
     "rocprofiler-sdk was not found: install it (ROCm 6.2 or later) or set GPUFL_ROCPROFILER_PATH"
 
-/* Writes the path of the library to path; false: it was not found. Loads nothing. Any thread. */
+/* Writes the path of the library to path; false: it was not found. Loads nothing. Called by any
+ * thread. */
 bool amd_find_sdk(char *path, size_t size);
 
 #endif

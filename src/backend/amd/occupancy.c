@@ -6,10 +6,10 @@
 
 enum { ANY = -1, KIB = 1024, GROUP_MOST = 1024 };
 
-/* How accumulation registers count. */
+/* Says how accumulation registers count. */
 enum agprs { AGPRS_NONE, AGPRS_APART, AGPRS_UNIFIED };
 
-/* Numbers for wave64; with RDNA's wave32, registers and granule are twice as many. */
+/* Holds numbers for wave64; with RDNA's wave32, registers and granule are twice as many. */
 static const struct family {
     int major, minor, first, last; /* of the target's step */
     int waves;                     /* slots of a SIMD */
@@ -35,7 +35,7 @@ static const struct family {
     {12, 0, 0, 1, 16, 2, 768, 12, 0, 64, 1024, AGPRS_NONE, true}, /* RDNA4 */
 };
 
-/* Workgroups of more than one wavefront for which a compute unit has barriers. */
+/* A compute unit has barriers for this many workgroups of more than one wavefront. */
 enum { GROUPS_OF_CU = 16 };
 
 static const struct family *family_of(const struct amd_target *t)

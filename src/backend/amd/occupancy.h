@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The gfx target as rocprofiler-sdk numbers it: gfx90a is 9, 0, 10. */
+/* Holds the gfx target as rocprofiler-sdk numbers it: gfx90a is 9, 0, 10. */
 struct amd_target {
     int major, minor, step;
 };
@@ -38,10 +38,10 @@ struct amd_occupancy {
 
 enum { AMD_NO_LIMIT = INT32_MAX };
 
-/* False if the target is not known or a number is out of range. */
+/* Returns false if the target is not known or a number is out of range. */
 bool amd_occupancy(const struct amd_kernel *k, struct amd_occupancy *out);
 
-/* "wavefronts", "vgprs", "sgprs", "lds", "workgroups". */
+/* Returns "wavefronts", "vgprs", "sgprs", "lds" or "workgroups". */
 const char *amd_limit_name(enum amd_limit l);
 
 #endif

@@ -62,7 +62,7 @@ static void probe_gpu(struct probe *p, struct devices *d, int index)
                  parts);
 }
 
-/* How many GPUs there are. */
+/* Returns how many GPUs there are. */
 static int probe_devices(struct probe *p)
 {
     struct devices *d;
@@ -96,7 +96,7 @@ static bool probe_permission(struct probe *p)
     return may;
 }
 
-/* The library that traces. */
+/* Looks for the library that traces. */
 static bool probe_sdk(struct probe *p)
 {
     char path[PATH_MAX];
@@ -141,7 +141,7 @@ static void probe_engine(struct probe *p, const struct engine_row *r, const char
                  engine_table[r->next].name);
 }
 
-/* True if the user or the program has chosen a library. */
+/* Returns true if the user or the program has chosen a library. */
 static bool has_library(void)
 {
     return amd_library_chosen() || dl_find_loaded("libamd_smi.so", NULL, 0) ||

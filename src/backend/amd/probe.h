@@ -4,14 +4,14 @@
 
 #include "backend/backend.h"
 
-/* The text in documents, sessions and `gpufl info` until this backend has run on one of AMD's
- * GPUs. */
+/* This is the text in documents, sessions and `gpufl info` until this backend has run on one of
+ * AMD's GPUs. */
 #define AMD_UNVERIFIED "not verified on hardware"
 
 void amd_probe(struct probe *out);
 bool amd_usable(void);
 
-/* True if the program has loaded HIP or the runtime below it. [any] */
+/* Returns true if the program has loaded HIP or the runtime below it. [any] */
 bool amd_loaded(void);
 
 extern const struct engine_texts amd_engine_texts; /* engine_texts.c */

@@ -5,7 +5,7 @@
 
 extern const struct words words_amd;
 
-/* The next steps of insights that name a tool or a call of AMD's. */
+/* Lists the next steps of insights that name a tool or a call of AMD's. */
 static const struct words_step steps[] = {
     {"sync_loop",
      "Move the sync outside the loop or capture the loop body into a HIP graph (replay amortizes "

@@ -39,19 +39,20 @@ struct buffers {
     struct buffer items[];    /* one a buffer */
 };
 
-/* The pools that were made so far, newest first; zeros: none. Pools stay in the list for good. */
+/* Lists the pools that were made so far, newest first; zeros: none. Pools stay in the list for
+ * good. */
 struct buffers_list {
     _Atomic(struct buffers *) newest; /* release in buffers_open, acquire in buffers_home */
 };
 
-/* A pool for a session: one of the list with these sizes and at least half of its buffers free,
- * else a new one, which is added to the list. NULL: out of memory. [owner] */
+/* Returns a pool for a session: one of the list with these sizes and at least half of its buffers
+ * free, else a new one, which is added to the list. NULL: out of memory. [owner] */
 struct buffers *buffers_open(struct buffers_list *all, int64_t buffer_bytes, int64_t pool_bytes);
 
 /* Gives the memory of free buffers back to the system, but keeps the pool. [owner] */
 void buffers_trim(struct buffers *b);
 
-/* A free buffer, or NULL. [hot] */
+/* Returns a free buffer, or NULL. [hot] */
 uint8_t *buffers_take(struct buffers *b);
 
 /* Queues a filled buffer. False: the buffer is not of this pool. [hot] */
@@ -61,13 +62,13 @@ bool buffers_give(struct buffers *b, uint8_t *memory, size_t valid, bool floor);
  * False: the buffer is of no pool of the list. [hot] */
 bool buffers_home(const struct buffers_list *all, const uint8_t *memory);
 
-/* True if so many filled buffers wait that the collector should come early. [hot] */
+/* Returns true if so many filled buffers wait that the collector should come early. [hot] */
 bool buffers_pressing(struct buffers *b);
 
-/* True while CUPTI holds a buffer, which has unfinished records. [any] */
+/* Returns true while CUPTI holds a buffer, which has unfinished records. [any] */
 bool buffers_out(const struct buffers *b);
 
-/* All filled buffers, oldest first, linked by node. [collector] */
+/* Returns all filled buffers, oldest first, linked by node. [collector] */
 struct queue_node *buffers_filled(struct buffers *b);
 uint8_t *buffers_memory(const struct buffers *b, const struct buffer *item);
 void buffers_release(struct buffers *b, struct buffer *item);

@@ -59,7 +59,7 @@ static uint64_t hash_of(const void *bytes, size_t size)
     return mix(lane[0] ^ mix(lane[1] ^ mix(lane[2] ^ mix(lane[3])))) | 1;
 }
 
-/* True if these bytes are new. If the table is full, nothing is new. */
+/* Returns true if these bytes are new. If the table is full, nothing is new. */
 static bool first_time(uint64_t hash)
 {
     for (size_t i = 0; i < PROBES; i++) {

@@ -25,7 +25,7 @@ struct code_copy {
     uint32_t file; /* name of the sink */
 };
 
-/* How kept files are named: by a checksum and an ending. */
+/* Says how kept files are named: by a checksum and an ending. */
 struct code_naming {
     /* False: there is no checksum of these bytes. NULL: the hash of the bytes is the checksum. */
     bool (*checksum)(void *arg, const void *code, size_t size, uint64_t *crc);
@@ -46,7 +46,7 @@ uint64_t code_copies_read(int fd, off_t offset, size_t size);
 /* Counts an object that is being loaded and whose bytes are not available as not kept. [any] */
 void code_copies_unread(void);
 
-/* How many loaded objects this process has reported here. [any] */
+/* Returns how many loaded objects this process has reported here. [any] */
 uint64_t code_copies_reported(void);
 
 /* Writes the new copies. [collector] */

@@ -1,7 +1,7 @@
 /* external.h - operation ids that frameworks push, by correlation id.
  *
- * A bounded table: an id is kept until another one takes its place, which with
- * consecutive correlation ids is 65 536 calls later. Collector's thread. */
+ * A bounded table: an id is kept until another one takes its place, which with consecutive
+ * correlation ids is 65 536 calls later. Called by the collector's thread only. */
 #ifndef GPUFL_BACKEND_COMMON_EXTERNAL_H
 #define GPUFL_BACKEND_COMMON_EXTERNAL_H
 

@@ -13,7 +13,7 @@ static int64_t difference(int64_t ours, uint64_t theirs)
     return (int64_t)((uint64_t)ours - theirs);
 }
 
-/* The bounds at a later time. */
+/* Moves the bounds to those of a later time. */
 static void loosen(struct pm_clock *c, int64_t now)
 {
     int64_t drift = (now - c->since) / 1000000 * DRIFT_PER_MILLION;

@@ -44,7 +44,7 @@ void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t 
 /* Converts a device's time to ours; at least one bound must be known. */
 int64_t pm_clock_ours(const struct pm_clock *c, uint64_t theirs);
 
-/* The distance between the bounds, ns; INT64_MAX: a bound is missing. */
+/* Returns the distance between the bounds, ns; INT64_MAX: a bound is missing. */
 int64_t pm_clock_error(const struct pm_clock *c);
 
 #endif

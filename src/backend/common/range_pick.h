@@ -1,6 +1,6 @@
 /* range_pick.h - chooses the launches whose kernels are counted: the first ones of each name. The
-  * table is bounded: launches of names beyond three quarters of RANGE_PICK_NAMES are not counted,
-  * and are reported. One thread at a time. */
+ * table is bounded: launches of names beyond three quarters of RANGE_PICK_NAMES are not counted,
+ * and are reported. Called by one thread at a time. */
 #ifndef GPUFL_BACKEND_COMMON_RANGE_PICK_H
 #define GPUFL_BACKEND_COMMON_RANGE_PICK_H
 
@@ -20,8 +20,8 @@ struct range_pick {
 
 void range_pick_init(struct range_pick *p, uint32_t most);
 
-/* How many launches of this name are still to be counted; the caller decrements the number for each
- * one that it counts. NULL: none. */
+/* Returns how many launches of this name are still to be counted; the caller decrements the number
+ * for each one that it counts. NULL: none. */
 uint32_t *range_pick(struct range_pick *p, const char *name);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 
-/* device: the sink's id; 0: all devices. [collector] */
+/* Report a setting of an engine. device: the sink's id; 0: all devices. [collector] */
 void setting_text(struct sink *s, const char *engine, uint32_t device, const char *name,
                   const char *value);
 void setting_number(struct sink *s, const char *engine, uint32_t device, const char *name,

@@ -257,7 +257,6 @@ int device_fields(const struct nvml *n, const struct device *d, struct nvml_fiel
 /* The rate is computed from byte counters, in a short window inside the sample: today's counters
  * have 32 bits, so that with a fast link they wrap within 70 ms, and the difference between two
  * samples would mean nothing. */
-
 static int pcie_read(const struct nvml *n, struct device *d, struct counter *tx, struct counter *rx)
 {
     struct nvml_field f[] = {{.id = NVML_FIELD_PCIE_TX_BYTES}, {.id = NVML_FIELD_PCIE_RX_BYTES}};
@@ -306,7 +305,7 @@ static int pcie_end(const struct nvml *n, struct device *d, struct device_metric
     return NVML_OK;
 }
 
-/* For drivers without the counters: each of the two calls measures for 20 ms. */
+/* Serves drivers without the counters: each of the two calls measures for 20 ms. */
 static int read_pcie_slowly(const struct nvml *n, struct device *d, struct device_metric_row *row)
 {
     unsigned kb;
@@ -468,7 +467,7 @@ static void describe_texts(const struct nvml *n, struct device *d, struct device
     snprintf(text->pci, sizeof text->pci, "%s", d->pci.bus_id);
 }
 
-/* FP32 cores of a multiprocessor by compute capability (CUDA C++ Programming Guide, table of
+/* Lists FP32 cores of a multiprocessor by compute capability (CUDA C++ Programming Guide, table of
  * arithmetic throughput). */
 static const struct {
     int major, minor;

@@ -102,7 +102,7 @@ static int major_of(const char *path)
     return so ? atoi(so + 4) : 0;
 }
 
-/* Path of the library that would be used. False: there is none. */
+/* Finds the path of the library that would be used; false: there is none. */
 static bool find_cupti(int cuda, char *path, size_t size)
 {
     struct cupti_search *search;
@@ -161,14 +161,15 @@ static bool administrator(void)
     return effective >> CAP_SYS_ADMIN_BIT & 1;
 }
 
-/* What engines need and this machine has, as far as it can be known outside of a program. */
+/* Holds what engines need and this machine has, as far as it can be known outside of a program. */
 struct here {
     bool cupti;
     bool counters;    /* hardware counters may be read, as far as is known */
     unsigned compute; /* the newest GPU's capability, 10 x major + minor; 0: unknown */
 };
 
-/* The permission for counters: Trace works without it, sampling and hardware counters need it. */
+/* Looks for the permission for counters: Trace works without it, sampling and hardware counters
+ * need it. */
 static bool probe_permission(struct probe *p)
 {
     char *text = NULL;
@@ -193,7 +194,7 @@ static bool probe_permission(struct probe *p)
 
 /* ---- devices and engines --------------------------------------------------------------- */
 
-/* The number of GPUs. *compute: the compute capability of the newest; 0: unknown. */
+/* Returns the number of GPUs. *compute: the compute capability of the newest; 0: unknown. */
 static int probe_devices(struct probe *p, unsigned *compute)
 {
     struct devices *d;
@@ -230,7 +231,7 @@ static const struct engine_words *words_of(const struct engine_row *r)
     return &nvidia_engine_texts.words[r - engine_table];
 }
 
-/* Why an engine cannot run here; NULL: no reason that can be known outside of a program. */
+/* Returns why an engine cannot run here; NULL: no reason that can be known outside of a program. */
 static const char *engine_lacks(const struct engine_row *r, const struct here *h)
 {
     const struct engine_words *w = words_of(r);

@@ -7,7 +7,8 @@
 /* [any] Loads no library except NVML; looks at files for the rest. */
 void nvidia_probe(struct probe *out);
 
-/* [any] True if there is a driver, so that a program may use a GPU. Looks at files first. */
+/* Returns true if there is a driver, so that a program may use a GPU. [any]. Looks at files
+ * first. */
 bool nvidia_usable(void);
 
 extern const struct engine_texts nvidia_engine_texts; /* engine_texts.c */

@@ -17,7 +17,7 @@
 
 struct records; /* the decoder: records.h */
 
-/* Whether CUPTI is attached to the program, in sessions with windows. */
+/* Says whether CUPTI is attached to the program, in sessions with windows. */
 enum attach_state {
     ATTACH_NONE,    /* at most subscribed: outside of windows, and nothing is left of them */
     ATTACH_OPENING, /* a window is being opened; attached or not */
@@ -34,8 +34,8 @@ enum attach_state {
     ATTACH_OVER        /* the session ends, and CUPTI is not finalized any more */
 };
 
-/* Whether CUPTI has ended itself (cupti_fatal.h): from FATAL_KNOWN on the reason can be read. The
- * value only grows. */
+/* Says whether CUPTI has ended itself (cupti_fatal.h): from FATAL_KNOWN on the reason can be read.
+ * The value only grows. */
 enum cupti_fatal { FATAL_NOT, FATAL_NOW, FATAL_KNOWN };
 
 struct trace {
@@ -109,7 +109,7 @@ struct trace {
 
 extern const struct trace_ops nvidia_trace;
 
-/* The trace of this process. */
+/* This is the trace of this process. */
 extern struct trace the_trace;
 
 /* Reports to the running session's sink that an engine (enum engine_bit) began, or failed to.
@@ -123,10 +123,10 @@ static inline uint32_t trace_id(const struct trace *t, uint32_t correlation)
     return atomic_load_explicit(&t->ids_before, memory_order_relaxed) + correlation;
 }
 
-/* True in a child of the process that attached: nothing may call CUPTI there. [any] */
+/* Returns true in a child of the process that attached: nothing may call CUPTI there. [any] */
 bool trace_forked(const struct trace *t);
 
-/* True in such a child, and if CUPTI has ended itself. [any] */
+/* Returns true in such a child, and if CUPTI has ended itself. [any] */
 bool trace_mute(const struct trace *t);
 
 #endif

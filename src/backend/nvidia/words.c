@@ -5,7 +5,7 @@
 
 extern const struct words words_nvidia;
 
-/* The next steps of insights that name a tool or a call of NVIDIA's. */
+/* Lists the next steps of insights that name a tool or a call of NVIDIA's. */
 static const struct words_step steps[] = {
     {"sync_loop",
      "Move the sync outside the loop or capture the loop body into a CUDA graph (replay amortizes "

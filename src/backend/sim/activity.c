@@ -35,7 +35,7 @@ struct sim_buffer *sim_buffers_pop(struct sim_buffers *l)
     return b;
 }
 
-/* A buffer from the pool; NULL: it is exhausted. a->lock held. */
+/* Takes a buffer from the pool; NULL: it is exhausted. a->lock held. */
 static struct sim_buffer *buffer_get(struct sim_trace *a)
 {
     struct sim_buffer *b = sim_buffers_pop(&a->free);

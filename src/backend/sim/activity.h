@@ -46,11 +46,11 @@ struct sim_trace {
     struct sim_counters counters;
 };
 
-/* Operations of one thread. At most twice as many may be on their way to the collector, and
- * capture's rings hold more than that. */
+/* Limits the operations of one thread in a buffer. At most twice as many may be on their way to the
+ * collector, and capture's rings hold more than that. */
 #define SIM_WINDOW 4096
 
-/* Slots of a buffer beyond its capacity: late records, ones of an unknown kind, the
+/* Counts the slots of a buffer beyond its capacity: late records, ones of an unknown kind, the
  * hand-over's own. */
 #define SIM_BUFFER_SPARE (SIM_HELD_MAX + SIM_NODES_MAX + 1)
 
@@ -61,10 +61,10 @@ struct sim_trace {
 struct sim_trace *sim_activity_begin(struct sim_thread *t, unsigned n);
 void sim_activity_end(struct sim_thread *t);
 
-/* [hot] Between begin and end: reports a launch on this thread. */
+/* Reports a launch on this thread, between begin and end. [hot] */
 void sim_activity_launch(struct sim_trace *a, const struct launch *l);
 
-/* [hot] Between begin and end: adds a record, or loses it as scripted. */
+/* Adds a record, or loses it as scripted, between begin and end. [hot] */
 void sim_activity_put(struct sim_thread *t, struct sim_trace *a, const struct sim_record *r);
 
 /* Delivers the thread's buffer. wait: waits until the collector has drained it. False: it was not
@@ -77,7 +77,7 @@ void sim_activity_hand_over(struct sim_trace *a, struct sim_thread *t);
 /* Moves the thread's late records into its buffer. t->lock held. */
 void sim_activity_release_held(struct sim_thread *t);
 
-/* First in, first out. sim_trace.lock held. */
+/* The functions keep a list in the order first in, first out. sim_trace.lock held. */
 void sim_buffers_push(struct sim_buffers *l, struct sim_buffer *b);
 struct sim_buffer *sim_buffers_pop(struct sim_buffers *l);
 

@@ -1,6 +1,6 @@
 /* config.c - the words of GPUFL_SIM and --errors, as two tables and one parser.
  *
- * Constant tables; any thread. */
+ * Everything here is constant; any thread may read it. */
 #include "backend/sim/sim.h"
 #include "base/opt.h"
 

@@ -51,8 +51,8 @@ static int64_t resident(const struct sim_record *r, int64_t warps)
     return blocks > 0 ? blocks : 1;
 }
 
-/* How busy the kernel keeps the units, in parts of 1000 of its time. Kernels with large tiles in
- * shared memory multiply matrices and wait for the tensor pipes; the others wait for DRAM. */
+/* Says how busy the kernel keeps the units, in parts of 1000 of its time. Kernels with large tiles
+ * in shared memory multiply matrices and wait for the tensor pipes; the others wait for DRAM. */
 static void model(const struct sim_record *r, int64_t parts[SIM_COUNTERS])
 {
     int64_t blocks = (int64_t)r->grid[0] * r->grid[1] * r->grid[2];

@@ -22,7 +22,7 @@ enum {
     SIM_RANGES_MOST = 65536,
 };
 
-/* How long each unit was busy, ns; for warps and pipes weighted by their share. */
+/* Says how long each unit was busy, ns; for warps and pipes weighted by their share. */
 struct sim_busy {
     int64_t ns[SIM_COUNTERS];
 };

@@ -28,7 +28,7 @@ enum {
 
 #define DRIVER_MEMORY (620ll << 20) /* bytes in use before anything is allocated */
 
-/* Metrics that devices of index % 4 do not know. */
+/* Lists the metrics that devices of index % 4 do not know. */
 static const uint8_t unknown[][12] = {
     {COL_device_metric_fan, COL_device_metric_voltage, COL_device_metric_temperature_junction},
     {COL_device_metric_fan, COL_device_metric_power, COL_device_metric_energy,

@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 
-/* Numbers and texts of a device; name columns are left 0. [any] */
+/* Gives numbers and texts of a device; name columns are left 0. [any] */
 int sim_device_describe(int index, struct device_row *row, struct device_text *text);
 
 extern const struct device_ops sim_device_ops;

@@ -179,7 +179,7 @@ static void drain_overhead(struct sim_drain *d, struct sink *s, const struct sim
     s->ops->row(s, RECORD_overhead, &row);
 }
 
-/* By enum record_type; NULL: nothing of that type is made here. */
+/* Lists the functions by enum record_type; NULL: nothing of that type is made here. */
 static void (*const drains[RECORD_COUNT])(struct sim_drain *, struct sink *,
                                           const struct sim_record *) = {
     [RECORD_kernel] = drain_kernel, [RECORD_memcpy] = drain_memcpy,

@@ -8,7 +8,7 @@
 
 enum sim_fault { SIM_FAULT_NONE, SIM_FAULT_TIME, SIM_FAULT_UNKNOWN };
 
-/* One record, laid out much like a driver's. */
+/* This is one record, laid out much like a driver's. */
 struct sim_record {
     uint8_t type;   /* enum record_type */
     uint8_t fault;  /* enum sim_fault */
@@ -30,7 +30,7 @@ struct sim_record {
     uint64_t address;
 };
 
-/* Numbers as CUDA gives them: context 1 of each device, streams 7, 13, 19, … */
+/* The numbers are those that CUDA gives: context 1 of each device, streams 7, 13, 19, …. */
 #define SIM_CONTEXT          1u
 #define SIM_STREAM_NUMBER(i) (7u + 6u * (uint32_t)(i))
 
@@ -43,7 +43,7 @@ struct sim_config_slot {
     uint32_t grid[3], block[3], shared;
 };
 
-/* The sink's ids in this session; 0: not asked for yet. */
+/* Holds the sink's ids in this session; 0: not asked for yet. */
 struct sim_drain {
     uint32_t names[SIM_KERNEL_COUNT];
     uint32_t flush_name;

@@ -4,12 +4,12 @@
 
 #include "backend/sim/machine.h"
 
-/* References to the one thread: the first get starts it, the last put ends it.
- * A machine made by sim_open, or with rate 0, has none. [any] */
+/* Counts references to the one thread: the first get starts it, the last put ends it. A machine
+ * made by sim_open, or with rate 0, has none. [any] */
 int sim_generator_get(struct sim_machine *m, struct err *e);
 void sim_generator_put(void);
 
-/* In a forked child: forgets the thread, which is gone, and its references. */
+/* Forgets, in a forked child, the thread, which is gone, and its references. */
 void sim_generator_forget(void);
 
 #endif

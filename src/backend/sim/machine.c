@@ -18,10 +18,10 @@ static struct sim_machine *machine; /* guarded by machine_lock */
 static bool watching;               /* for forks; guarded by machine_lock */
 static pthread_mutex_t machine_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The calling thread's sim_thread: its time is what clock_mono answers there. */
+/* This is the calling thread's sim_thread: its time is what clock_mono answers there. */
 static _Thread_local struct sim_thread *self;
 
-/* Set while clock.h uses the machine's clock; written by the owner only. */
+/* This is set while clock.h uses the machine's clock; written by the owner only. */
 static struct sim_machine *clock_machine;
 
 /* ---- clock ---------------------------------------------------------------------------- */

@@ -84,7 +84,7 @@ struct sim_thread {
     struct sim_tally tally;  /* own thread only */
 };
 
-/* The process's machine; if there is none, makes it from GPUFL_SIM. [any] */
+/* Returns the process's machine; if there is none, makes it from GPUFL_SIM. [any] */
 int sim_machine_get(struct sim_machine **out, struct err *e);
 
 /* Returns the machine if there is one. [any] */
@@ -117,7 +117,7 @@ static inline uint64_t sim_mix(uint64_t *state)
 /* Waits, on the real clock at most limit ns, until everything queued has ended. [owner] */
 void sim_machine_finish(struct sim_machine *m, int64_t limit);
 
-/* True if the n-th record or buffer (from 0) gets an error that hits one in `every`. */
+/* Returns true if the n-th record or buffer (from 0) gets an error that hits one in `every`. */
 static inline bool sim_hit(int64_t every, uint64_t n)
 {
     return every > 0 && n % (uint64_t)every == (uint64_t)every - 1;

@@ -21,7 +21,7 @@ enum {
 
 enum { ENGINE_IN, ENGINE_OUT, ENGINE_NONE };
 
-/* Bandwidth and engine of each kind of copy; by enum sim_copy. */
+/* Lists the bandwidth and engine of each kind of copy, by enum sim_copy. */
 static const struct {
     int64_t bytes_per_us; /* 0: no such copy here */
     int engine;
@@ -214,7 +214,7 @@ void sim_graph_launch(struct sim_thread *t, struct sim_at at, unsigned graph)
     sim_activity_end(t);
 }
 
-/* True if the session wants records of this type. */
+/* Returns true if the session wants records of this type. */
 static bool wanted(const struct sim_trace *a, int type)
 {
     return type == RECORD_sync    ? a->config.synchronization
@@ -367,7 +367,8 @@ void sim_memset(struct sim_thread *t, struct sim_at at, int64_t bytes, int value
     put_other(t, &r);
 }
 
-/* The end of a wait of that kind. If a stream waits, the stream is delayed instead of the host. */
+/* Returns the end of a wait of that kind. If a stream waits, the stream is delayed instead of the
+ * host. */
 static int64_t wait_end(struct sim_device *d, int stream, enum sim_wait kind, int other)
 {
     int64_t end = 0;

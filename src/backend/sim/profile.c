@@ -70,7 +70,7 @@ static const char *const reason_names[REASONS] = {
     [RUNNING] = "smsp__pcsamp_warps_issue_stalled_selected",
 };
 
-/* Parts of a kernel's samples, in order; those of a fault are added. */
+/* Lists the parts of a kernel's samples, in order; those of a fault are added. */
 static const struct weight {
     uint8_t instruction, reason, parts;
 } weights[] = {
@@ -92,7 +92,7 @@ static const char *const metric_names[METRICS] = {
     [WAVES_IDEAL] = "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal",
 };
 
-/* The kernel in which a fault is planted. */
+/* Names the kernel in which a fault is planted. */
 static const unsigned planted[SIM_PLANT_COUNT] = {
     [SIM_PLANT_STALL] = SIM_KERNEL_FLASH_DQ,
     [SIM_PLANT_DIVERGENCE] = SIM_KERNEL_DROPOUT,
@@ -174,7 +174,7 @@ static void describe(struct sim_profile *p, struct sink *s)
     }
 }
 
-/* A kernel's function with its instructions, all of one code object. */
+/* Returns a kernel's function with its instructions, all of one code object. */
 static uint32_t function_id(struct sim_profile *p, struct sink *s, unsigned kernel)
 {
     if (p->functions[kernel])
@@ -206,8 +206,8 @@ static uint32_t function_id(struct sim_profile *p, struct sink *s, unsigned kern
 
 /* ---- samples ----------------------------------------------------------------------------- */
 
-/* The samples, of `total`, for the first `part` of `whole`: the differences of these numbers add up
- * to the total. */
+/* Returns the samples, of `total`, for the first `part` of `whole`: the differences of these
+ * numbers add up to the total. */
 static int64_t share(int64_t total, int64_t part, int64_t whole)
 {
     return (int64_t)((__int128)total * part / whole);

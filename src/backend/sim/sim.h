@@ -31,8 +31,8 @@
 
 /* ---- configuration -------------------------------------------------------------------- */
 
-/* Scripted errors: id, key, what the number N after the colon means (NULL: no
- * number), what happens. Errors of records hit kernel records only. */
+/* Lists scripted errors: id, key, what the number N after the colon means (NULL: no number), what
+ * happens. Errors of records hit kernel records only. */
 #define SIM_ERRORS(E)                                                                              \
     E(DROP, "drop", "records", "the driver drops one record in N and says so")                     \
     E(MISSING, "missing", "records", "one record in N never comes, and nothing says so")           \
@@ -106,13 +106,13 @@ void sim_close(void); /* every sim_thread is closed, no session runs */
 
 struct sim_thread;
 
-/* stream: which of the device's streams, from 0. */
+/* Says where something happens. stream: which of the device's streams, from 0. */
 struct sim_at {
     int device;
     int stream;
 };
 
-/* One kernel as it is launched. */
+/* Describes one kernel as it is launched. */
 struct sim_work {
     unsigned kernel; /* enum sim_kernel of kernels.h */
     uint32_t grid[3], block[3];
@@ -146,14 +146,15 @@ uint64_t sim_random(struct sim_thread *t);          /* of this thread's seeded s
 #define SIM_STRETCH_ONE 1024
 void sim_stretch(struct sim_thread *t, int64_t kernels, int64_t others);
 
-/* What a launch usually costs the host, ns. */
+/* Says what a launch usually costs the host, ns. */
 #define SIM_LAUNCH_COST 2600
 
-/* Framework operation around the launches that follow; kind 0: none. */
+/* Begins an operation of a framework around the launches that follow; kind 0: none. */
 void sim_external(struct sim_thread *t, uint32_t kind, uint64_t id); /* for tests */
 
-/* The simulated program's stack, which its waits report: its functions, each with the present line.
- * Texts are kept by pointer. Of more than SIM_FRAMES_MAX functions the outer ones are reported. */
+/* The functions describe the simulated program's stack, which its waits report: its functions, each
+ * with the present line. Texts are kept by pointer. Of more than SIM_FRAMES_MAX functions the outer
+ * ones are reported. */
 enum { SIM_FRAMES_MAX = 16 };
 void sim_enter(struct sim_thread *t, const char *function, const char *file);
 void sim_line(struct sim_thread *t, int line);
@@ -161,7 +162,7 @@ void sim_leave(struct sim_thread *t);
 
 /* ---- work ----------------------------------------------------------------------------- */
 
-/* As in CUPTI and in the record schema. */
+/* The values are those of CUPTI and of the record schema. */
 enum sim_copy { SIM_HTOD = 1, SIM_DTOH = 2, SIM_DTOD = 8, SIM_HTOH = 9, SIM_PTOP = 10 };
 enum sim_wait {
     SIM_WAIT_EVENT = 1,
@@ -172,7 +173,8 @@ enum sim_wait {
 
 void sim_launch(struct sim_thread *t, struct sim_at at, const struct sim_work *w);
 
-/* async: the host goes on; else it waits for the copy. peer: for SIM_PTOP, else -1. */
+/* Copies bytes. async: the host goes on; else it waits for the copy. peer: for SIM_PTOP, else
+ * -1. */
 void sim_memcpy(struct sim_thread *t, struct sim_at at, enum sim_copy kind, int64_t bytes,
                 bool async, int peer);
 void sim_memset(struct sim_thread *t, struct sim_at at, int64_t bytes, int value);

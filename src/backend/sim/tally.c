@@ -27,8 +27,8 @@ void sim_tally_init(struct sim_tally *t)
     t->scope = -1;
 }
 
-/* The row of a path: of a name below parent; it is made if there is none. If the table is full,
- * this is the parent, so that only detail is lost. */
+/* Finds the row of a path: of a name below parent; it is made if there is none. If the table is
+ * full, this is the parent, so that only detail is lost. */
 static int scope_row(struct sim_tally *t, int parent, const char *name)
 {
     for (int i = parent + 1; i < t->scope_count; i++)
@@ -159,7 +159,7 @@ static void put_work(struct buf *b, const struct sim_tally_work *w)
                (long long)w->bytes, (long long)w->ns);
 }
 
-/* The kinds that occurred, with their names and codes. */
+/* Writes the kinds that occurred, with their names and codes. */
 static void put_kinds(struct buf *b, const char *key, const struct sim_tally_work *w,
                       const char *const *names, int n)
 {

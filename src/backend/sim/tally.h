@@ -1,7 +1,7 @@
 /* tally.h - counts of the simulated work, taken where it is generated, before any record
  * exists, so that what a reader finds in a session can be checked against them.
  *
- * Each host thread has a tally; they are merged on demand. Owner's thread. */
+ * Each host thread has a tally; they are merged on demand. Called by the owner's thread only. */
 #ifndef GPUFL_BACKEND_SIM_TALLY_H
 #define GPUFL_BACKEND_SIM_TALLY_H
 
@@ -13,7 +13,8 @@
 
 enum { SIM_COPY_KINDS = 11, SIM_WAIT_KINDS = 5, SIM_SCOPES_MAX = 256 };
 
-/* Kernels whose records were withheld are in count and ns, and also in lost and lost_ns. */
+/* Counts kernels: those whose records were withheld are in count and ns, and also in lost and
+ * lost_ns. */
 struct sim_tally_kernel {
     uint64_t count, lost;
     int64_t ns, lost_ns;
@@ -24,7 +25,7 @@ struct sim_tally_work {
     int64_t bytes, ns;
 };
 
-/* A scope by its path: children follow their parent in the table. */
+/* Describes a scope by its path: children follow their parent in the table. */
 struct sim_tally_scope {
     const char *name; /* static text */
     int parent;       /* index, or -1 */
@@ -62,10 +63,10 @@ void sim_tally_kernel(struct sim_tally *t, unsigned kernel, int64_t ns);
 
 uint64_t sim_tally_kernels(const struct sim_tally *t); /* of all names; for tests */
 
-/* The members "kernels" … "errors" of a JSON object, without its braces. */
+/* Writes the members "kernels" … "errors" of a JSON object, without its braces. */
 void sim_tally_json(const struct sim_tally *t, struct buf *out);
 
-/* The sum over all threads, closed ones included; none of them may be running. */
+/* Writes the sum over all threads, closed ones included; none of them may be running. */
 void sim_tally_read(struct sim_tally *out);
 
 /* Returns the tally of a thread, for the workload. */

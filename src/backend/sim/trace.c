@@ -136,8 +136,8 @@ static int trace_flush(struct trace *t, bool all)
     return 0;
 }
 
-/* True if the collector can get the buffer: like a driver, this keeps a buffer with work that has
- * not ended. a->lock held. */
+/* Returns true if the collector can get the buffer: like a driver, this keeps a buffer with work
+ * that has not ended. a->lock held. */
 static bool may_take(const struct sim_trace *a, const struct sim_buffer *b, int64_t now)
 {
     return !a->running || !a->machine->config.realtime || b->complete <= now;
@@ -156,7 +156,7 @@ static void trace_take(struct trace *t)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* True for a kernel whose record is complete. */
+/* Returns true for a kernel whose record is complete. */
 static bool is_profiled(const struct sim_record *r)
 {
     return r->type == RECORD_kernel && r->fault != SIM_FAULT_UNKNOWN && r->start > 0 &&

@@ -6,7 +6,8 @@
 
 extern const struct trace_ops sim_trace_ops;
 
-/* Called when a thread ends: its queued buffers lose their owner. m->lock and t->lock held. */
+/* This is called when a thread ends: its queued buffers lose their owner. m->lock and t->lock
+ * held. */
 void sim_trace_forget(struct sim_machine *m, struct sim_thread *t);
 
 #endif

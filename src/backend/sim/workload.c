@@ -37,7 +37,7 @@ struct step {
     int line;               /* of the simulated program: the line of this step in this file */
 };
 
-/* The source of the simulated program, which is the tables below. */
+/* This is the source of the simulated program, which is the tables below. */
 static const char source[] = "/simulated/train.py";
 
 #define KERNEL(id)                                                                                 \
@@ -328,7 +328,7 @@ static void run_table(struct run *r, const char *function, const struct step *s)
     sim_leave(r->thread);
 }
 
-/* Mean usual time of the kernels of a table, for the load that a rate makes. */
+/* Returns the mean usual time of the kernels of a table, for the load that a rate makes. */
 static void table_sum(const struct step *s, int64_t times, int64_t *kernels, int64_t *ns)
 {
     for (; s->kind != STEP_END; s++) {
@@ -366,7 +366,8 @@ static void make_graph(struct run *r)
     r->graph = sim_graph_create(nodes, GRAPH_NODES);
 }
 
-/* Activations of an epoch: more from epoch to epoch, then less again. */
+/* Returns the bytes of activations in an epoch, which grow from epoch to epoch for six epochs, and
+ * then begin again. */
 static int64_t epoch_bytes(const struct run *r, int64_t epoch)
 {
     return r->thread->machine->config.memory / 100 * (18 + 13 * (epoch % 6));

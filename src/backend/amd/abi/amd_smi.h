@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(ours, value, the vendor's suffix) */
+/* Lists x(ours, value, the vendor's suffix) */
 #define AMDSMI_RESULTS(X)                                                                          \
     X(OK, 0, SUCCESS)                                                                              \
     X(E_INVALID, 1, INVAL)                                                                         \
@@ -81,7 +81,7 @@ struct amdsmi_process_24 { /* majors 23 and 24 */
     uint32_t reserved[4];
 };
 
-/* X(required, name, arguments); each returns enum amdsmi_result. */
+/* Lists x(required, name, arguments); each returns enum amdsmi_result. */
 #define AMDSMI_FUNCTIONS(X)                                                                        \
     X(true, amdsmi_init, (uint64_t flags))                                                         \
     X(true, amdsmi_shut_down, (void))                                                              \

@@ -48,8 +48,8 @@ struct gpu_metrics {
     uint64_t held_prochot, held_power, held_socket, held_regulator, held_hbm;
 };
 
-/* Numbers of the bits of gpu_metrics.throttle. The kernel driver gives every chip these numbers;
- * each range is of one kind. */
+/* Lists the numbers of the bits of gpu_metrics.throttle. The kernel driver gives every chip these
+ * numbers; each range is of one kind. */
 enum gpu_throttler {
     GPU_THROTTLER_POWER = 0,        /* to 7: limits of power */
     GPU_THROTTLER_CURRENT = 16,     /* to 23: limits of current */

@@ -12,14 +12,14 @@
 
 enum { ROCP_PC_SAMPLES = 2 }; /* category of records */
 
-/* The oldest version whose samples are read: ROCm 6.4. */
+/* The oldest version whose samples are read is ROCm 6.4. */
 enum { ROCP_SAMPLES_OLDEST = 600 };
 
 enum rocp_sampling_method { ROCP_STOCHASTIC = 1, ROCP_HOST_TRAP = 2 };
 enum rocp_sampling_unit { ROCP_CYCLES = 2, ROCP_TIME = 3 }; /* time: us */
 enum { ROCP_POWER_OF_TWO = 1 }; /* a flag: the interval must be a power of two */
 
-/* A way of sampling that a GPU offers. */
+/* Describes a way of sampling that a GPU offers. */
 struct rocp_sampling {
     uint64_t size;
     uint32_t method, unit;
@@ -29,12 +29,13 @@ struct rocp_sampling {
 
 typedef int rocp_samplings_fn(const struct rocp_sampling *offers, size_t count, void *data);
 
-/* An instruction: its offset from the load base of a code object; 0: of no known object. */
+/* Describes an instruction: its offset from the load base of a code object; 0: of no known
+ * object. */
 struct rocp_pc {
     uint64_t object, offset;
 };
 
-/* A wavefront that the driver interrupted. */
+/* Describes a wavefront that the driver interrupted. */
 struct rocp_host_trap_sample {
     uint64_t size, hardware;
     struct rocp_pc pc;
@@ -44,7 +45,7 @@ struct rocp_host_trap_sample {
 
 enum { ROCP_ISSUED = 1 }; /* bit of `issue`: the wavefront issued an instruction */
 
-/* A wavefront that the hardware stopped. */
+/* Describes a wavefront that the hardware stopped. */
 struct rocp_stochastic_sample {
     uint64_t size;
     uint8_t flags, wave, issue, padding[5];
@@ -57,7 +58,7 @@ struct rocp_stochastic_sample {
     uint32_t memory;
 };
 
-/* Why no instruction was issued. */
+/* Says why no instruction was issued. */
 enum rocp_stall {
     ROCP_STALL_NONE,
     ROCP_STALL_NO_INSTRUCTION,

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(ours, value, the vendor's suffix) */
+/* Lists x(ours, value, the vendor's suffix) */
 #define RSMI_RESULTS(X)                                                                            \
     X(OK, 0, SUCCESS)                                                                              \
     X(E_INVALID, 1, INVALID_ARGS)                                                                  \
@@ -41,8 +41,8 @@ enum { RSMI_NOW = 0 };         /* of a temperature or voltage: the current one *
 enum { RSMI_VOLTAGE_GFX = 0 }; /* of rsmi_dev_volt_metric_get */
 enum { RSMI_BLOCK_FIRST = 1, RSMI_BLOCK_LAST = 0x2000 }; /* units with ECC, a bit each */
 
-/* The frequencies of a clock, Hz. There are two layouts: a library that exports rsmi_dev_power_get
- * (from ROCm 6.0 on) has the newer one. */
+/* Holds the frequencies of a clock, Hz. There are two layouts: a library that exports
+ * rsmi_dev_power_get (from ROCm 6.0 on) has the newer one. */
 struct rsmi_frequencies_5 {
     uint32_t count, current;
     uint64_t hz[32];
@@ -64,7 +64,7 @@ struct rsmi_process { /* numbers with all bits set are unknown */
     uint32_t units; /* %: compute units in use */
 };
 
-/* X(required, name, arguments); each returns enum rsmi_result. */
+/* Lists x(required, name, arguments); each returns enum rsmi_result. */
 #define RSMI_FUNCTIONS(X)                                                                          \
     X(true, rsmi_init, (uint64_t flags))                                                           \
     X(true, rsmi_shut_down, (void))                                                                \

@@ -18,7 +18,7 @@ static enum amd_answer answer_of(int result)
                                                                             : AMD_NOT_NOW;
 }
 
-/* A number of 32 bits; CELL_NULL if all of its 16 or 32 bits are set. */
+/* Returns a number of 32 bits; CELL_NULL if all of its 16 or 32 bits are set. */
 static int64_t number(uint32_t v, int64_t scale)
 {
     return v == UINT16_MAX || v == UINT32_MAX ? CELL_NULL : (int64_t)v * scale;

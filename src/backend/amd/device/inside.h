@@ -18,14 +18,14 @@
 
 enum { READERS_MOST = 32, PARTITION_SIZE = 16, AMD_LINKS = 8 };
 
-/* The result of a reader. */
+/* Names the results of a reader. */
 enum amd_answer {
     AMD_ANSWERED,
     AMD_NOT_NOW, /* no answer; the next sample asks again */
     AMD_NEVER    /* the device has no such metric and is not asked again */
 };
 
-/* Ticks in which a limit lowered the clocks, as in gpu_metrics. */
+/* Counts the ticks in which a limit lowered the clocks, as in gpu_metrics. */
 struct amd_held {
     uint64_t prochot, power, socket, regulator, hbm;
 };
@@ -61,7 +61,7 @@ struct amd_reader {
     bool apart;     /* an answer does not prove that the GPU works */
 };
 
-/* A management library. */
+/* Describes a management library. */
 struct smi {
     struct amd_library *library;
     /* Counts the devices; fills up to max of them. Negative: the library does not answer. */

@@ -11,7 +11,7 @@ _Static_assert(sizeof((struct gpu_metrics *)0)->xgmi_read == AMD_LINKS * sizeof(
 #define LINK_UNIT       1024.0 /* bytes of what the firmware calls KB */
 #define TICKS_IN_SECOND 1e8    /* of the firmware's clock */
 
-/* The bits of device_metric.throttle. */
+/* Lists the bits of device_metric.throttle. */
 enum { REASON_POWER = 4, REASON_HARDWARE = 8, REASON_THERMAL = 32, REASON_HOT = 64 };
 
 static const struct {
@@ -31,8 +31,8 @@ static void fill16(int64_t *cell, uint16_t value, int64_t scale)
         amd_fill(cell, value * scale);
 }
 
-/* Why the clocks are low now, by newer firmware: the reasons whose counters have grown since the
- * sample before. CELL_NULL: there are no counters, or no sample before. */
+/* Returns why the clocks are low now, by newer firmware: the reasons whose counters have grown
+ * since the sample before. CELL_NULL: there are no counters, or no sample before. */
 static int64_t held_since(struct amd_device *x, const struct gpu_metrics *m)
 {
     const struct amd_held now = {m->held_prochot, m->held_power, m->held_socket, m->held_regulator,
@@ -75,7 +75,8 @@ static uint16_t clock_of(const struct amd_device *x, const struct gpu_metrics *m
     return most ? most : UINT16_MAX;
 }
 
-/* Bytes a second over all links since the sample before; CELL_NULL: no link is known in both. */
+/* Returns the bytes a second over all links since the sample before; CELL_NULL: no link is known in
+ * both. */
 static int64_t rate_of(const uint64_t *now, const uint64_t *before, uint64_t ticks)
 {
     uint64_t sum = 0;

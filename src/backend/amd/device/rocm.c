@@ -113,7 +113,7 @@ static enum amd_answer read_energy(struct amd_device *x, struct device_metric_ro
     return answer_of(result);
 }
 
-/* The current frequency of a clock and the greatest one, MHz; CELL_NULL: not known. */
+/* Reads the current frequency of a clock and the greatest one, MHz; CELL_NULL: not known. */
 static int read_clock(struct amd_device *x, int clock, int64_t *now, int64_t *most)
 {
     union {
@@ -190,7 +190,7 @@ static enum amd_answer read_replays(struct amd_device *x, struct device_metric_r
     return answer_of(result);
 }
 
-/* The sum over the units that have ECC. A unit without counters adds nothing; if no unit has
+/* Reads the sum over the units that have ECC. A unit without counters adds nothing; if no unit has
  * counters, the sum is unknown. */
 static enum amd_answer read_ecc(struct amd_device *x, struct device_metric_row *row)
 {

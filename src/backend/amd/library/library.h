@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Variable that names the file of a library, or a folder of libraries, in place of the search. */
+/* Names the variable that names the file of a library, or a folder of libraries, in place of the
+ * search. */
 #define AMD_SMI_PATH "GPUFL_AMD_SMI_PATH"
 
 struct amd_library {

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* The libraries of ROCm, newest first, then those of Debian and Fedora. */
+/* Lists the libraries of ROCm, newest first, then those of Debian and Fedora. */
 static const char *const candidates[] = {
     "librocm_smi64.so.7",
     "librocm_smi64.so.6",

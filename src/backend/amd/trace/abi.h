@@ -18,7 +18,7 @@
 /* From this version on (10000 x major + 100 x minor + patch) the structs have their new form. */
 enum { ROCP_NEW_FORM = 10000 };
 
-/* The oldest version whose layouts are known: ROCm 6.2. */
+/* The oldest version whose layouts are known is ROCm 6.2. */
 enum { ROCP_OLDEST = 400 };
 
 enum { ROCP_OK = 0 };
@@ -32,8 +32,9 @@ enum { ROCP_COUNTED_DISPATCH = 1, ROCP_COUNTED_VALUE = 2 }; /* kinds of ROCP_COU
 
 enum { ROCP_COUNTER_INFO = 1 }; /* version of struct rocp_counter_info */
 
-/* Policy: while a buffer is full, the library's thread waits until we have taken its records. The
- * other policy, which discards records, throws in SDK 0.5 after the buffer was flushed once. */
+/* This is the policy: while a buffer is full, the library's thread waits until we have taken its
+ * records. The other policy, which discards records, throws in SDK 0.5 after the buffer was flushed
+ * once. */
 enum { ROCP_LOSSLESS = 2 };
 
 enum rocp_phase { ROCP_NONE, ROCP_ENTER, ROCP_EXIT, ROCP_LOAD = ROCP_ENTER, ROCP_UNLOAD };
@@ -73,7 +74,7 @@ union rocp_user { /* kept from a call's entry to its exit */
     void *pointer;
 };
 
-/* Passed by value. */
+/* The struct is passed by value. */
 struct rocp_callback_old {
     uint64_t context, thread;
     uint64_t internal, external;
@@ -91,8 +92,8 @@ struct rocp_callback_new {
 typedef void rocp_callback_old_fn(struct rocp_callback_old r, union rocp_user *user, void *data);
 typedef void rocp_callback_new_fn(struct rocp_callback_new r, union rocp_user *user, void *data);
 
-/* Payload of HIP_RUNTIME_API: the arguments in C's order, then a union of which the library fills
- * what the call returns. */
+/* This is the payload of HIP_RUNTIME_API: the arguments in C's order, then a union of which the
+ * library fills what the call returns. */
 struct rocp_call {
     uint64_t size;
     uint8_t arguments[];
@@ -160,7 +161,7 @@ struct rocp_copy {
     uint64_t bytes;
 };
 
-/* The fields after the correlation ids, of which the new form has three. */
+/* Holds the fields after the correlation ids, of which the new form has three. */
 struct rocp_allocation {
     uint64_t thread, start, end;
     uint64_t agent, address, bytes;
@@ -193,7 +194,7 @@ typedef void rocp_counting_old_fn(struct rocp_counting_old d, uint64_t *config,
 typedef void rocp_counting_new_fn(struct rocp_counting_new d, uint64_t *config,
                                   union rocp_user *user, void *data);
 
-/* A record in front of the values of a dispatch; it has their number. */
+/* This is a record in front of the values of a dispatch; it has their number. */
 struct rocp_counted_old {
     uint64_t size, values, internal, external;
     struct rocp_dispatch_info info;
@@ -204,7 +205,7 @@ struct rocp_counted_new {
     struct rocp_dispatch_info info;
 };
 
-/* One instance of a counter: of a shader engine, of a channel, ... */
+/* Holds one instance of a counter: of a shader engine, of a channel, ... */
 struct rocp_value {
     uint64_t instance;
     double value;
@@ -252,8 +253,8 @@ typedef void rocp_buffer_fn(uint64_t context, uint64_t buffer, struct rocp_heade
 typedef int rocp_kind_fn(int kind, void *data);
 typedef int rocp_operation_fn(int kind, uint32_t operation, void *data);
 
-/* F(required, result, name, arguments). Ids are structs of one 64-bit number, which are passed like
- * that number. */
+/* Lists f(required, result, name, arguments). Ids are structs of one 64-bit number, which are
+ * passed like that number. */
 #define ROCP_FUNCTIONS(F)                                                                          \
     F(true, int, rocprofiler_create_context, (uint64_t * context))                                 \
     F(true, int, rocprofiler_start_context, (uint64_t context))                                    \

@@ -24,11 +24,11 @@ int agents_find(const struct rocp *sdk, struct err *e);
 int agents_count(void);
 const struct agent *agents_at(int index);
 
-/* Index of an agent; AGENT_UNKNOWN: no GPU has this id. [any] */
+/* Returns the index of an agent; AGENT_UNKNOWN: no GPU has this id. [any] */
 int agents_index(uint64_t id);
 
-/* Index of the program's device with this number; AGENT_UNKNOWN: the program's variables do not
- * name GPUs by numbers, or it has no such device. [hot] */
+/* Returns the index of the program's device with this number; AGENT_UNKNOWN: the program's
+ * variables do not name GPUs by numbers, or it has no such device. [hot] */
 int agents_of_ordinal(int ordinal);
 
 /* Applies a list of numbers ("2,0") to a choice of *count devices; *count is then the number of

@@ -29,7 +29,7 @@ enum {
 /* Some calls are reported only if they took longer than this: then they waited for something. */
 #define LONG_NS 10000
 
-/* The word of a call: its start in the lower bits, its stack above. */
+/* Holds the word of a call: its start in the lower bits, its stack above. */
 #define START_BITS 47
 #define START_MASK ((UINT64_C(1) << START_BITS) - 1)
 
@@ -47,8 +47,9 @@ static const struct form {
 
 _Static_assert(sizeof forms / sizeof *forms <= CALLS_MOST, "room for all calls");
 
-/* A remembered call. Its thread writes key 0, the other members, and the key (release). If a reader
- * finds the same key before (acquire) and after reading the members, they belong together. */
+/* Describes a remembered call. Its thread writes key 0, the other members, and the key (release).
+ * If a reader finds the same key before (acquire) and after reading the members, they belong
+ * together. */
 struct remembered {
     _Atomic uint64_t key;   /* correlation id */
     _Atomic uint64_t place; /* stream << 32 | graph */
@@ -210,7 +211,7 @@ static bool is_launch(const struct form *f)
     return f->does == DOES_LAUNCH || f->does == DOES_GRAPH;
 }
 
-/* True if a call belongs to no window. A call that began in a window belongs to it. */
+/* Returns true if a call belongs to no window. A call that began in a window belongs to it. */
 static bool is_outside(const struct form *f, struct sink *s, const struct call_event *e)
 {
     bool launch = is_launch(f);
@@ -327,8 +328,8 @@ static void wait_enter(const struct form *f, struct sink *s, const struct call_e
         on ? (uint64_t)l.stack << START_BITS | ((uint64_t)clock_mono() & START_MASK) : 0;
 }
 
-/* The GPU that the thread uses; AGENT_UNKNOWN: the thread may have chosen another GPU while calls
- * were not reported. */
+/* Returns the GPU that the thread uses; AGENT_UNKNOWN: the thread may have chosen another GPU while
+ * calls were not reported. */
 static int device_here(void)
 {
     bool known = here.pauses == atomic_load_explicit(&me.pauses, memory_order_relaxed);

@@ -10,7 +10,7 @@
 #include "backend/amd/trace/sdk.h"
 #include "backend/backend.h"
 
-/* A call as the library reports it, in one form for all versions. */
+/* Describes a call as the library reports it, in one form for all versions. */
 struct call_event {
     uint64_t correlation;
     uint32_t operation, phase;
@@ -18,7 +18,7 @@ struct call_event {
     union rocp_user *user;
 };
 
-/* The facts of a call that its record lacks. */
+/* Holds the facts of a call that its record lacks. */
 struct call_facts {
     uint32_t stream; /* WAIT_NO_STREAM: unknown */
     uint32_t graph;  /* of a graph's launch; 0 */
@@ -40,19 +40,20 @@ void calls_report(struct sink *s, const struct trace_config *c);
 
 /* Opens or closes the session's window. A call that begins outside of a window is not reported,
  * except launches before the first window if c->passed. A close waits until launches that other
- * threads began in the window have returned. False: the deadline (clock_mono, ns) came first. One
- * thread at a time. [any] */
+ * threads began in the window have returned. False: the deadline (clock_mono, ns) came first.
+ * Called by one thread at a time. [any] */
 bool calls_window(bool open, int64_t deadline);
 
 /* Notes that recording stops, or begins later than the session. Which GPU a thread chooses
  * meanwhile is not seen, so its waits have no device until it chooses one again. [any] */
 void calls_pause(void);
 
-/* The argument at an offset, and what the call returned; 0 if the payload has none. [hot] */
+/* Returns the argument at an offset, and what the call returned; 0 if the payload has none.
+ * [hot] */
 uint64_t calls_argument(const struct rocp_call *c, unsigned offset);
 int calls_result(const struct rocp_call *c);
 
-/* The library's callback. [hot] */
+/* This is the library's callback. [hot] */
 void calls_event(const struct call_event *e);
 
 /* Gets the facts of a call. False: none were remembered, or later calls have overwritten them.
@@ -63,7 +64,8 @@ bool calls_facts(uint64_t correlation, struct call_facts *out);
  * their number is known. [any] */
 uint64_t calls_launched(void);
 
-/* ns in callbacks of the session, extrapolated from those that were measured. [any] */
+/* Returns the time in callbacks of the session, ns, extrapolated from those that were measured.
+ * [any] */
 int64_t calls_cost(void);
 
 #endif

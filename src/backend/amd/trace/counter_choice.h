@@ -18,7 +18,7 @@ struct counter_choice {
     int refused;       /* the library's status if it refuses every counter; ROCP_OK: it does not */
 };
 
-/* True if the library has the functions that counting needs. e: what it lacks. */
+/* Returns true if the library has the functions that counting needs. e: what it lacks. */
 bool counter_choice_can(const struct rocp *sdk, struct err *e);
 
 /* Chooses counters for an agent from those wanted. GPUFL_E_VENDOR: the agent has no counters.
@@ -30,8 +30,8 @@ int counter_choice_make(const struct rocp *sdk, uint64_t agent, const struct cou
 typedef void counter_choice_fn(void *arg, uint64_t id, const char *name);
 int counter_choice_each(const struct rocp *sdk, uint64_t agent, counter_choice_fn *fn, void *arg);
 
-/* ROCP_OK if the agent counts these in one pass, else the library's status. config: gets the
- * library's configuration. [owner] */
+/* Returns ROCP_OK if the agent counts these in one pass, else the library's status. config: gets
+ * the library's configuration. [owner] */
 int counter_choice_fit(const struct rocp *sdk, uint64_t agent, uint64_t *ids, size_t count,
                        uint64_t *config);
 

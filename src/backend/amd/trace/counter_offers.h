@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 
-/* backend.counters of AMD. Opens nothing if the kernel driver shows no GPU. */
+/* Does what backend.counters asks for, for AMD. Opens nothing if the kernel driver shows no GPU. */
 int amd_counters(const struct counter_visit *v, struct err *e);
 
 #endif

@@ -16,8 +16,8 @@ struct counter_list {
     char names[COUNTERS_MOST][COUNTER_NAME];
 };
 
-/* text: names of sets and of counters with commas between them. Each counter once.
- * GPUFL_E_INVAL with a sentence. */
+/* Reads a list of counters. text: names of sets and of counters with commas between them. Each
+ * counter once. GPUFL_E_INVAL with a sentence. */
 int counter_sets_read(struct counter_list *out, const char *text, struct err *e);
 
 /* Counter i of all sets, set by set; false after the last. */

@@ -33,7 +33,7 @@ struct picked {
     _Atomic uint32_t counted;
 };
 
-/* A kernel whose values are arriving. [collector] */
+/* Describes a kernel whose values are arriving. [collector] */
 struct pending {
     uint64_t dispatch;
     bool headed;          /* the header has come; wanted and the next members are from it */
@@ -77,7 +77,7 @@ static struct {
 
 /* ---- choosing kernels: on the threads that enqueue ----------------------------------- */
 
-/* True for the first launches of a kernel. */
+/* Returns true for the first launches of a kernel. */
 static bool pick(uint64_t kernel)
 {
     uint32_t most = atomic_load_explicit(&me.most, memory_order_relaxed);
@@ -95,7 +95,8 @@ static bool pick(uint64_t kernel)
     return false;
 }
 
-/* True for a kernel outside of windows: its call, which this thread makes, is not remembered. */
+/* Returns true for a kernel outside of windows: its call, which this thread makes, is not
+ * remembered. */
 static bool is_outside(uint64_t internal)
 {
     struct call_facts f;

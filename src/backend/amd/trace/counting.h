@@ -22,8 +22,8 @@ void counting_report(struct sink *s, const struct trace_config *c);
 /* Ends the session: later records are dropped. [owner] */
 void counting_close(void);
 
-/* How many bytes of a record of ROCP_COUNTERS counting_read needs; 0: the record is unknown.
- * [any] */
+/* Returns how many bytes of a record of ROCP_COUNTERS counting_read needs; 0: the record is
+ * unknown. [any] */
 size_t counting_bytes(const struct rocp_header *h);
 
 /* Reads one such record. shift: ns from its clock to ours. device: returns the sink's id of an
@@ -35,7 +35,7 @@ void counting_read(uint32_t kind, const void *record, int64_t shift, uint32_t (*
  * the sink's id of an agent. [collector] */
 void counting_describe(uint32_t (*device)(int agent), bool all);
 
-/* True if values of picked kernels may still come. [any] */
+/* Returns true if values of picked kernels may still come. [any] */
 bool counting_waits(void);
 
 #endif

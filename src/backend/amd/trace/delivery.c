@@ -15,12 +15,12 @@ enum { RECORD_MOST = 512, SECOND = 1000000000 };
 #define COUNTED (UINT32_C(1) << 31)
 #define SAMPLED (UINT32_C(1) << 30)
 
-/* The head of a buffer of the pool. */
+/* This is at the head of a buffer of the pool. */
 struct batch {
     int64_t shift; /* ns: CLOCK_MONOTONIC - CLOCK_BOOTTIME when the library delivered the records */
 };
 
-/* The head of each record in it. */
+/* This is at the head of each record in the buffer. */
 struct packed {
     uint32_t bytes; /* of the record, rounded up to 8 */
     uint32_t kind;  /* the library's number, with COUNTED of counters; SAMPLED */
@@ -119,7 +119,7 @@ static void put(struct delivery_packing *p, uint32_t kind, const void *record, s
     p->used += sizeof head + head.bytes;
 }
 
-/* loss: the reason that is counted for records without room. */
+/* Ends a callback's delivery. loss: the reason that is counted for records without room. */
 static void end(struct delivery_packing *p, enum loss loss)
 {
     give(p);
@@ -156,8 +156,9 @@ static void pack(struct delivery_packing *p, const struct rocp_header *h)
     put(p, h->kind | (counted ? COUNTED : 0), r, bytes);
 }
 
-/* The library's number of a kind that the session does not record, or ROCP_NO_KIND. Services are
- * configured before the first session, for all sessions, so that unwanted records come, too. */
+/* Returns the library's number of a kind that the session does not record, or ROCP_NO_KIND.
+ * Services are configured before the first session, for all sessions, so that unwanted records
+ * come, too. */
 static int unwanted_kind(const struct rocp *sdk)
 {
     return atomic_load_explicit(&me.memory, memory_order_relaxed)

@@ -23,13 +23,13 @@ int delivery_open(struct sink *s, const struct trace_config *c);
 void delivery_shut(void);
 void delivery_close(void); /* [owner] */
 
-/* In the child of a fork: stores only. */
+/* Only stores, in the child of a fork. */
 void delivery_forget(void);
 
-/* The library's callback; data: struct rocp. */
+/* This is the callback that the library gets; data: struct rocp. */
 rocp_buffer_fn delivery_take;
 
-/* The records of one callback of the library on their way into the pool. */
+/* Holds the records of one callback of the library on their way into the pool. */
 struct delivery_packing {
     struct buffers *pool;
     struct sink *sink;

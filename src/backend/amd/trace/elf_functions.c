@@ -17,7 +17,7 @@ struct image {
     size_t size;
 };
 
-/* A part of the file; NULL: it is not wholly in the file. */
+/* Returns a part of the file; NULL: it is not wholly in the file. */
 static const uint8_t *part(const struct image *f, uint64_t at, uint64_t size)
 {
     return at <= f->size && size <= f->size - at ? f->bytes + at : NULL;

@@ -2,7 +2,7 @@
  * address is in the log.
  *
  * A handle keeps its number for the life of the process, also if the runtime uses its address
- * again. Programs have few handles. No lock. Any thread. */
+ * again. Programs have few handles. No lock. Called by any thread. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_HANDLES_H
 #define GPUFL_BACKEND_AMD_TRACE_HANDLES_H
 
@@ -11,7 +11,8 @@
 
 enum { HANDLES_MOST = 1 << 12 };
 
-/* All 0: no handle is known. A handle is stored with a compare-and-swap and never removed. */
+/* Holds the handles; if all are 0, no handle is known. A handle is stored with a compare-and-swap
+ * and never removed. */
 struct handles {
     _Atomic uint64_t handle[HANDLES_MOST]; /* relaxed: it points to nothing */
 };

@@ -17,7 +17,8 @@ enum { HIP_NODE_KERNEL = 0, HIP_NODE_GRAPH = 4, HIP_NODE_LAST = 13 }; /* hipGrap
 
 enum does { DOES_NOTHING, DOES_INSTANTIATE, DOES_CHANGE, DOES_DESTROY };
 
-/* The functions whose first argument is the executable graph, or the place where it is stored. */
+/* Lists the functions whose first argument is the executable graph, or the place where it is
+ * stored. */
 static const struct {
     const char *name;
     enum does does;

@@ -14,7 +14,7 @@ enum { HIP_GRAPHS_OPERATIONS = 8 };
  * [owner] */
 size_t hip_graphs_find(const struct rocp *sdk, uint32_t operations[HIP_GRAPHS_OPERATIONS]);
 
-/* The library's callback for these calls, in a session and outside of one. [any] */
+/* This is the library's callback for these calls, in a session and outside of one. [any] */
 void hip_graphs_event(const struct call_event *e);
 
 /* Returns the number of an executable graph; 0: there is no room. [hot] */

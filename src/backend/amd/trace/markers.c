@@ -5,7 +5,7 @@
 
 enum { STARTED = 1 << 12 }; /* ranges that can be remembered until they stop; a power of two */
 
-/* A started range. Its number is written last (release) and read first (acquire). */
+/* Describes a started range. Its number is written last (release) and read first (acquire). */
 struct started {
     _Atomic uint64_t number; /* the library's, + 1; 0: free */
     _Atomic uint64_t range;  /* the sink's */

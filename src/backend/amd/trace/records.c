@@ -13,7 +13,7 @@
 enum { FUNCTIONS_MOST = 1 << 20 };
 enum { ROW_ALLOCATE = 1, ROW_FREE = 2, MEMORY_DEVICE = 3 };
 
-/* memcpy_row.kind */
+/* Lists the values of memcpy_row.kind. */
 enum { ROW_HTOD = 1, ROW_DTOH = 2, ROW_DTOD = 8, ROW_HTOH = 9, ROW_PTOP = 10 };
 
 void rocm_records_open(struct rocm_records *r, struct sink *s, bool windows)
@@ -33,7 +33,7 @@ uint64_t rocm_records_dispatches(const struct rocm_records *r)
 
 /* ---- common to all records ----------------------------------------------------------- */
 
-/* True if the size of the record covers a field. */
+/* This is true if the size of the record covers a field. */
 #define HAS(record, field)                                                                         \
     ((record)->r.size >= offsetof(typeof(*(record)), field) + sizeof(record)->field)
 
@@ -206,7 +206,7 @@ static void find_symbol(struct rocm_records *r, uint64_t kernel, struct symbol *
     r->name_said = true;
 }
 
-/* At the first kernel of a function, reports to the session which code it is. */
+/* Reports to the session, at the first kernel of a function, which code it is. */
 static void define_function(struct rocm_records *r, uint64_t kernel, const struct symbol *s,
                             int agent)
 {

@@ -21,7 +21,8 @@ struct rocm_records {
     _Atomic uint64_t dispatches; /* that calls_launched counts; relaxed */
 };
 
-/* windows: kernels of calls that calls.h does not remember are not part of the session. */
+/* Begins a session. windows: kernels of calls that calls.h does not remember are not part of the
+ * session. */
 void rocm_records_open(struct rocm_records *r, struct sink *s, bool windows);
 
 /* Reads one record. shift: ns from its clock to ours. kind: the library's number. */

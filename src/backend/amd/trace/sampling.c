@@ -23,7 +23,7 @@ enum {
     ATTEMPTS = 3 /* to configure a GPU: another process may change it meanwhile */
 };
 
-/* By enum rocp_stall, the library's names; 0 is unknown. */
+/* Names the reasons, by enum rocp_stall, as the library names them; 0 is unknown. */
 static const char *const stall_names[ROCP_STALLS] = {
     [ROCP_STALL_NO_INSTRUCTION] = "NO_INSTRUCTION_AVAILABLE",
     [ROCP_STALL_ALU_DEPENDENCY] = "ALU_DEPENDENCY",
@@ -43,7 +43,7 @@ struct cell {
     uint64_t samples;
 };
 
-/* A function of this session. */
+/* Describes a function of this session. */
 struct defined {
     uint64_t object;
     const struct elf_function *function;

@@ -12,7 +12,7 @@
 #include "backend/amd/trace/sdk.h"
 #include "backend/backend.h"
 
-/* A sample that the collector has not taken yet. */
+/* Describes a sample that the collector has not taken yet. */
 struct sample_taken {
     uint64_t object, place; /* as in struct rocp_pc */
     uint32_t agent;         /* index */

@@ -13,7 +13,7 @@ struct sampling_choice {
     uint64_t interval;
 };
 
-/* True if the library has the functions that sampling needs. e: what it lacks. */
+/* Returns true if the library has the functions that sampling needs. e: what it lacks. */
 bool sampling_choice_can(const struct rocp *sdk, struct err *e);
 
 /* Chooses for an agent. period: of the option; 0: by the GPU. Returns the library's status;

@@ -1,7 +1,7 @@
 /* sdk.h - opens the process's copy of rocprofiler-sdk, and finds its kinds and operations by name.
  *
  * Two copies in one process do not see each other, so the copy that called our tool, or that the
- * program has loaded, is used. The table is constant once it is open. Any thread. */
+ * program has loaded, is used. The table is constant once it is open. Called by any thread. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_SDK_H
 #define GPUFL_BACKEND_AMD_TRACE_SDK_H
 
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* The kinds that we read, by the library's names, which all versions share. */
+/* Lists the kinds that we read, by the library's names, which all versions share. */
 #define ROCP_BUFFER_KINDS(K)   K(KERNEL_DISPATCH) K(MEMORY_COPY) K(MEMORY_ALLOCATION)
 #define ROCP_CALLBACK_KINDS(K) K(CODE_OBJECT) K(HIP_RUNTIME_API) K(MARKER_CORE_API)
 
@@ -43,10 +43,10 @@ void rocp_find_kinds(struct rocp *sdk);
 /* The library's own numbers of the kinds of records, for a reader of records. */
 enum rocp_kind rocp_buffer_kind(const struct rocp *sdk, uint32_t number);
 
-/* How many numbers of operations are distinguished; HIP has far fewer. */
+/* Says how many numbers of operations are distinguished; HIP has far fewer. */
 enum { ROCP_OPERATIONS = 2048 };
 
-/* Rows of a table that begin with the name of a HIP call. */
+/* Describes rows of a table that begin with the name of a HIP call. */
 struct rocp_named {
     const void *rows;
     size_t stride, count; /* bytes from row to row; rows */

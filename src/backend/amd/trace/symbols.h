@@ -23,7 +23,8 @@ struct symbol {
 /* Adds a kernel. False: out of memory, or beyond the most that are kept. [any] */
 bool symbols_add(const struct rocp_symbol *s);
 
-/* True for a kernel of the runtime, which fills or copies and is not the program's own. Pure. */
+/* Returns true for a kernel of the runtime, which fills or copies and is not the program's own.
+ * Pure. */
 bool symbols_of_runtime(const char *name);
 
 /* Copies what is known of a kernel. False: nothing is. [any] */

@@ -35,14 +35,14 @@ int tool_count(const struct trace_config *c, struct err *e);
 /* Makes the library sample GPUs, under the conditions of tool_count. 0 or why not. [owner] */
 int tool_sample(const struct trace_config *c, struct err *e);
 
-/* 0 if the tool is initialized, else why not. [owner] */
+/* Returns 0 if the tool is initialized, else why not. [owner] */
 int tool_ready(struct err *e);
 
 /* Returns why the library refused a kind that it has; for HIP_RUNTIME_API, calls that make graphs.
  * "": it did not refuse the kind. [owner, collector] */
 const char *tool_refusal(enum rocp_kind kind);
 
-/* In the child of a fork: keeps nothing more of code that is loaded. */
+/* Keeps nothing more, in the child of a fork, of code that is loaded. */
 void tool_forget(void);
 
 const struct rocp *tool_sdk(void);

@@ -26,7 +26,7 @@
 enum { FLUSH_PATIENCE = 500000000, WINDOW_PATIENCE = 500000000, FLUSH_PAUSE = 1000000 }; /* ns */
 enum { QUIET_FLUSHES = 2 }; /* so many empty flushes: all records of finished work have come */
 
-/* The one of this process. [owner] */
+/* Holds the state of the one trace of this process. [owner] */
 struct trace {
     struct sink *sink;
     struct trace_config config;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Results; an int in the interface. */
+/* Lists the results; they are an int in the interface. */
 enum {
     CUDA_OK = 0,
     CUDA_E_NOT_INITIALIZED = 3,
@@ -18,7 +18,7 @@ enum {
     CUDA_E_NO_DEVICE = 100,
 };
 
-/* Results of a context in which a kernel has faulted: X(name, value). */
+/* Lists the results of a context in which a kernel has faulted: X(name, value). */
 #define CUDA_FAULTS(X)                                                                             \
     X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                             \
     X(CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                              \
@@ -37,10 +37,10 @@ typedef struct cuda_graph_handle *cuda_graph;
 typedef struct cuda_exec_handle *cuda_exec;
 typedef struct cuda_node_handle *cuda_node;
 
-/* The calling thread's default stream, spelled out; NULL means it in _ptsz calls only. */
+/* This is the calling thread's default stream, spelled out; NULL means it in _ptsz calls only. */
 #define CUDA_PER_THREAD_STREAM ((cuda_stream)(uintptr_t)2)
 
-/* Device attributes that are read: X(ours, value, the vendor's suffix). */
+/* Lists the device attributes that are read: X(ours, value, the vendor's suffix). */
 #define CUDA_ATTRIBUTES(X)                                                                         \
     X(SHARED_PER_BLOCK, 8, MAX_SHARED_MEMORY_PER_BLOCK)                                            \
     X(WARP_SIZE, 10, WARP_SIZE)                                                                    \
@@ -67,25 +67,25 @@ enum cuda_attribute {
 #undef CUDA_ATTRIBUTE_ENUM
 };
 
-/* Kinds of graph nodes that matter for counting kernels. */
+/* Lists kinds of graph nodes that matter for counting kernels. */
 enum cuda_node_type {
     CUDA_NODE_KERNEL = 0,
     CUDA_NODE_GRAPH = 4,        /* a child graph, by value */
     CUDA_NODE_CONDITIONAL = 13, /* runs its body 0 to n times: not countable */
 };
 
-/* Attribute of a function: bytes of local memory of a thread. */
+/* Names the attribute of a function for the bytes of local memory of a thread. */
 enum { CUDA_FUNCTION_LOCAL_SIZE = 3 };
 
-/* State of a stream: anything but 0 means that calls are recorded, not run. */
+/* This is the state of a stream: anything but 0 means that calls are recorded, not run. */
 enum { CUDA_CAPTURE_NONE = 0 };
 
 struct cuda_uuid {
     unsigned char bytes[16];
 };
 
-/* Parameters of driver calls as the profiling library passes them to its
- * callbacks: a struct of the call's arguments. */
+/* Holds the parameters of driver calls as the profiling library passes them to its callbacks: a
+ * struct of the call's arguments. */
 struct cuda_launch_params { /* cuLaunchKernel and the cooperative form */
     void *function;
     unsigned grid[3], block[3];
@@ -130,7 +130,7 @@ struct cuda_graph_exec_params { /* the prefix of calls that change or destroy on
     cuda_exec exec;
 };
 
-/* Functions: X(required, result, name, arguments). The names are the exported ones. */
+/* Lists the functions: X(required, result, name, arguments). The names are the exported ones. */
 #define CUDA_FUNCTIONS(X)                                                                          \
     X(true, int, cuDriverGetVersion, (int *version))                                               \
     X(true, int, cuCtxGetCurrent, (cuda_context * context))                                        \

@@ -20,7 +20,7 @@
 
 /* ---- results --------------------------------------------------------------------------- */
 
-/* X(ours, value, the vendor's suffix) */
+/* Lists x(ours, value, the vendor's suffix) */
 #define CUPTI_RESULTS(X)                                                                           \
     X(OK, 0, SUCCESS)                                                                              \
     X(E_INVALID_PARAMETER, 1, ERROR_INVALID_PARAMETER)                                             \
@@ -62,8 +62,8 @@ enum cupti_domain {
 
 enum cupti_site { CUPTI_SITE_ENTER = 0, CUPTI_SITE_EXIT = 1 };
 
-/* Callback ids of the resource domain. Single ones are enabled, never the whole
- * domain: one of its callbacks comes with every launch. */
+/* Lists callback ids of the resource domain. Single ones are enabled, never the whole domain: one
+ * of its callbacks comes with every launch. */
 enum cupti_resource {
     CUPTI_RESOURCE_CONTEXT_CREATED = 1,
     CUPTI_RESOURCE_CONTEXT_DESTROY = 2,
@@ -74,10 +74,10 @@ enum cupti_resource {
     CUPTI_RESOURCE_GRAPHEXEC_DESTROY = 19,
 };
 
-/* Callback ids of the domain of states. */
+/* Lists callback ids of the domain of states. */
 enum cupti_state { CUPTI_STATE_FATAL = 1 }; /* after which the library finalizes itself */
 
-/* The data that a callback of the driver or runtime domain gets. */
+/* This is the data that a callback of the driver or runtime domain gets. */
 struct cupti_callback {
     int site;             /* enum cupti_site */
     const char *function; /* name of the call */
@@ -90,7 +90,7 @@ struct cupti_callback {
     uint32_t correlation; /* as in the activity records */
 };
 
-/* The data that a callback of the resource domain gets. */
+/* This is the data that a callback of the resource domain gets. */
 struct cupti_resource_event {
     cuda_context context;
     void *handle; /* a stream, in events of streams */
@@ -118,7 +118,7 @@ struct cupti_module_event {
 
 /* ---- activity records ------------------------------------------------------------------ */
 
-/* X(ours, value, the vendor's suffix) */
+/* Lists x(ours, value, the vendor's suffix) */
 #define CUPTI_KINDS(X)                                                                             \
     X(MEMCPY, 1, MEMCPY)                                                                           \
     X(MEMSET, 2, MEMSET)                                                                           \
@@ -235,7 +235,7 @@ struct CUPTI_RECORD cupti_overhead {
 
 enum { CUPTI_OBJECT_THREAD = 2 };
 
-/* X(value, our name in logs, the vendor's suffix) */
+/* Lists x(value, our name in logs, the vendor's suffix) */
 #define CUPTI_OVERHEADS(X)                                                                         \
     X(0, unknown, UNKNOWN)                                                                         \
     X(1, driver_compiler, DRIVER_COMPILER)                                                         \
@@ -284,7 +284,7 @@ struct cupti_graph_run { /* the vendor's is not packed */
     void *reserved; /* the last of 48 bytes */
 };
 
-/* X(ours, value, the vendor's suffix) */
+/* Lists x(ours, value, the vendor's suffix) */
 #define CUPTI_MANAGED_KINDS(X)                                                                     \
     X(TO_DEVICE, 1, BYTES_TRANSFER_HTOD)                                                           \
     X(TO_HOST, 2, BYTES_TRANSFER_DTOH)                                                             \
@@ -323,7 +323,7 @@ struct CUPTI_RECORD cupti_managed_config {
 
 enum { CUPTI_MANAGED_ALL_DEVICES = 2 };
 
-/* Bytes that a library of at least this CUPTI_API_VERSION fills:
+/* Lists the bytes that a library of at least this CUPTI_API_VERSION fills:
  * X(kind, version, bytes, the vendor's struct). Ascending by version. 13 is CUDA
  * 11.0, 19 is 12.0, 130000 is 13.0. */
 #define CUPTI_FILLED(X)                                                                            \
@@ -366,7 +366,7 @@ enum { CUPTI_MANAGED_ALL_DEVICES = 2 };
 typedef struct cupti_subscriber_handle *cupti_subscriber;
 
 typedef void (*cupti_callback_fn)(void *user, int domain, uint32_t id, const void *data);
-/* Leave *buffer NULL and *size 0 to refuse: the library then drops records. */
+/* The function leaves *buffer NULL and *size 0 to refuse: the library then drops records. */
 typedef void (*cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void (*cupti_complete_fn)(cuda_context context, uint32_t stream, uint8_t *buffer,
                                   size_t size, size_t valid);
@@ -380,7 +380,7 @@ enum {
     CUPTI_ATTR_PER_THREAD_BUFFERS = 9
 }; /* uint8_t; before the first kind is enabled */
 
-/* X(required, result, name, arguments) */
+/* Lists x(required, result, name, arguments) */
 #define CUPTI_FUNCTIONS(X)                                                                         \
     X(true, int, cuptiGetVersion, (uint32_t * version))                                            \
     X(true, int, cuptiGetResultString, (int result, const char **text))                            \

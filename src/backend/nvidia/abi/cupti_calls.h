@@ -220,7 +220,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuDevicePrimaryCtxReset_v2, 545)                                                             \
     X(cuLibraryUnload, 680)
 
-/* The calls that unload code. */
+/* Lists the calls that unload code. */
 #define CUPTI_UNLOAD_CALLS(X)                                                                      \
     X(cuModuleUnload, 22)                                                                          \
     X(cuLibraryUnload, 680)
@@ -279,7 +279,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuGraphConditionalHandleCreate, 722)                                                         \
     X(cuGraphAddNode_v2, 723)
 
-/* Other calls that may wait for the device before they return. */
+/* Lists other calls that may wait for the device before they return. */
 #define CUPTI_MAY_WAIT_CALLS(X)                                                                    \
     X(cuCtxDestroy, 11)                                                                            \
     X(cuEventDestroy, 122)                                                                         \

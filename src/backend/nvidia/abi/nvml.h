@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* X(ours, value, the vendor's suffix) */
+/* Lists x(ours, value, the vendor's suffix) */
 #define NVML_RESULTS(X)                                                                            \
     X(OK, 0, SUCCESS)                                                                              \
     X(E_UNINITIALIZED, 1, ERROR_UNINITIALIZED)                                                     \
@@ -79,8 +79,8 @@ struct nvml_event {
     unsigned gpu_instance, compute_instance;
 };
 
-/* Hardware counters between two samples (GPM). The library reads only as many metrics as `count`
- * says, so fewer of them than in the vendor's header may follow it. */
+/* Hardware counters are read as differences between two samples (GPM). The library reads only as
+ * many metrics as `count` says, so fewer of them than in the vendor's header may follow it. */
 typedef struct nvml_gpm_sample_handle *nvml_gpm_sample;
 
 enum nvml_gpm_id {
@@ -122,7 +122,7 @@ struct nvml_pci {
     char bus_id[32];
 };
 
-/* A field of the generic query. */
+/* Lists fields of the generic query. */
 enum nvml_field_id {
     NVML_FIELD_MEMORY_TEMPERATURE = 82,
     NVML_FIELD_NVLINK_TX = 138, /* counters of KiB, all links of the device */
@@ -161,7 +161,7 @@ struct nvml_field {
     union nvml_value value;
 };
 
-/* X(required, result, name, arguments). */
+/* Lists x(required, result, name, arguments). */
 #define NVML_FUNCTIONS(X)                                                                          \
     X(true, int, nvmlInit_v2, (void))                                                              \
     X(true, int, nvmlShutdown, (void))                                                             \

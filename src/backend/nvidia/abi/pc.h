@@ -117,7 +117,7 @@ struct pc_crc_params {
     uint64_t crc; /* out */
 };
 
-/* X(required, result, name, arguments) */
+/* Lists x(required, result, name, arguments) */
 #define CUPTI_PC_FUNCTIONS(X)                                                                      \
     X(true, int, cuptiPCSamplingEnable, (struct pc_context_params * p))                            \
     X(true, int, cuptiPCSamplingDisable, (struct pc_context_params * p))                           \

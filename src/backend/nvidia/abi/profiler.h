@@ -107,7 +107,7 @@ struct profiler_evaluate_params {
     double *values;
 };
 
-/* X(required, result, name, arguments) */
+/* Lists x(required, result, name, arguments) */
 #define CUPTI_PROFILER_FUNCTIONS(X)                                                                \
     X(true, int, cuptiProfilerInitialize, (struct profiler_initialize_params * p))                 \
     X(true, int, cuptiDeviceGetChipName, (struct profiler_chip_params * p))                        \

@@ -10,7 +10,7 @@
 #include "backend/nvidia/abi/pc.h"
 #include "backend/nvidia/abi/profiler.h"
 
-/* One value of a metric for the whole GPU; finer granularities are by multiprocessor or its
+/* This is one value of a metric for the whole GPU; finer granularities are by multiprocessor or its
  * parts. */
 enum { SASS_GRANULARITY_GPU = 0 };
 
@@ -90,7 +90,7 @@ struct sass_flush_params {
     struct sass_record *data; /* ours */
 };
 
-/* X(required, result, name, arguments) */
+/* Lists x(required, result, name, arguments) */
 #define CUPTI_SASS_FUNCTIONS(X)                                                                    \
     X(true, int, cuptiProfilerInitialize, (struct profiler_initialize_params * p))                 \
     X(true, int, cuptiDeviceGetChipName, (struct profiler_chip_params * p))                        \

@@ -17,13 +17,13 @@
 
 enum { GROUP_MAX = 32, PARTS_MOST = 8 };
 
-/* A counter of bytes, of 32 or 64 bits. */
+/* Holds a counter of bytes, of 32 or 64 bits. */
 struct counter {
     unsigned long long value;
     bool narrow; /* wraps at 2^32 */
 };
 
-/* Two samples of the hardware counters, which are filled in turns. */
+/* Holds two samples of the hardware counters, which are filled in turns. */
 struct gpm {
     bool asked, offered; /* offered: the device has them */
     nvml_gpm_sample samples[2];
@@ -31,7 +31,7 @@ struct gpm {
     bool filled;   /* the other one holds the sample before */
 };
 
-/* The counters of a GPU instance (MIG). */
+/* Holds the counters of a GPU instance (MIG). */
 struct gpm_part {
     struct gpm gpm;
     int64_t gpu_instance;
@@ -65,7 +65,7 @@ struct devices {
 /* A reader returns an enum nvml_result; NVML_E_NOT_SUPPORTED switches it off for the device. */
 typedef int reader_fn(const struct nvml *n, struct device *d, struct device_metric_row *row);
 
-/* The value of a field of the generic query; false: the field has none. */
+/* Gets the value of a field of the generic query; false: the field has none. */
 bool device_field(const struct nvml_field *f, unsigned long long *v);
 
 /* Asks for fields of a device in one call. NVML_OK: every field has a value; otherwise the first
@@ -74,7 +74,7 @@ int device_fields(const struct nvml *n, const struct device *d, struct nvml_fiel
 
 reader_fn wide_links, wide_replays, wide_codecs, wide_remapped, wide_power_limit, wide_activity;
 
-/* The memory of a device or of a part of one; CELL_NULL: not known. */
+/* Reads the memory of a device or of a part of one; CELL_NULL: not known. */
 int device_memory(const struct nvml *n, nvml_device handle, int64_t *used, int64_t *total,
                   int64_t *reserved);
 

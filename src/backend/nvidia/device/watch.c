@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Processes of a device: LIST_FIRST have room at once, more than LIST_MOST are only counted. */
+/* Limits the processes of a device: LIST_FIRST have room at once, more than LIST_MOST are only
+ * counted. */
 enum { LIST_FIRST = 512, LIST_MOST = 1 << 16, LIST_TRIES = 4 };
 
 static const struct {
@@ -20,7 +21,7 @@ static const struct {
 };
 enum { EVENT_KINDS = sizeof event_kinds / sizeof *event_kinds };
 
-/* The error code for a result that is not NVML_OK. */
+/* Returns the error code for a result that is not NVML_OK. */
 static int code_of(int result)
 {
     return result == NVML_E_NOT_SUPPORTED || result == NVML_E_FUNCTION_NOT_FOUND ? GPUFL_E_NOT_BUILT
@@ -37,7 +38,7 @@ static int64_t number(unsigned v)
 
 typedef int list_fn(nvml_device device, unsigned *count, struct nvml_process *infos);
 
-/* The processes that are reported, in the caller's array. */
+/* Holds the processes that are reported, in the caller's array. */
 struct process_list {
     struct device_process *out;
     int max, have, count;

@@ -125,8 +125,8 @@ static int64_t gpm_cell(const struct nvml_gpm_metric *m)
     return known ? (int64_t)(m->value * 100 + 0.5) : CELL_NULL;
 }
 
-/* Cells in this order: graphics, SM active, SM occupancy, tensor, DRAM; of the time since the
- * sample before. part: number of a GPU instance; CELL_NULL: the whole GPU. */
+/* Reads the cells in this order: graphics, SM active, SM occupancy, tensor, DRAM; of the time since
+ * the sample before. part: number of a GPU instance; CELL_NULL: the whole GPU. */
 static int gpm_read(const struct nvml *n, const struct device *d, struct gpm *g, int64_t part,
                     int64_t cells[NVML_GPM_METRICS])
 {

@@ -21,7 +21,8 @@
 
 enum { CHIPS = 16, UNASKED = -1 };
 
-/* By enum profiler_metric: what a name ends in, so that it is one of the driver's metrics. */
+/* Holds, by enum profiler_metric, what a name ends in, so that it is one of the driver's
+ * metrics. */
 static const char *const endings[PROFILER_METRIC_KINDS] = {
     [PROFILER_COUNTER] = ".sum",
     [PROFILER_RATIO] = ".pct",
@@ -76,7 +77,7 @@ static int give_all(struct chip *c)
     return CUPTI_OK;
 }
 
-/* Which counters may be sampled; NULL: not known, then those of the chip are taken. */
+/* Returns which counters may be sampled; NULL: not known, then those of the chip are taken. */
 static uint8_t *availability(const struct profiler_library *l, uint32_t device)
 {
     struct pm_availability_params p = {.size = PROFILER_SIZE(pm_availability_params, image),

@@ -1,11 +1,11 @@
 /* counter_offers.h - which hardware counters this host's devices offer, and in how many passes, for
- * `gpufl info --metrics`. One thread. */
+ * `gpufl info --metrics`. Called by one thread only. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_COUNTER_OFFERS_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_COUNTER_OFFERS_H
 
 #include "backend/backend.h"
 
-/* backend.counters of NVIDIA's backend. */
+/* Does what backend.counters asks for, for NVIDIA. */
 int nvidia_counters(const struct counter_visit *v, struct err *e);
 
 #endif

@@ -55,7 +55,7 @@ static int deep_open(struct trace *t, struct err *e)
     return 0;
 }
 
-/* True if sampling has still to be ended. */
+/* Returns true if sampling has still to be ended. */
 static bool to_be_switched(void)
 {
     return atomic_load_explicit(&me.phase, memory_order_acquire) == PHASE_SAMPLING;
@@ -159,7 +159,7 @@ static const char *why_uncounted(struct trace *t)
                               : "CUPTI was busy when the time of sampling was over";
 }
 
-/* Why no instruction was counted in a session that has ended; "": some were. [collector] */
+/* Returns why no instruction was counted in a session that has ended; "": some were. [collector] */
 static const char *why_sampled_only(struct trace *t)
 {
     switch (atomic_load(&me.phase)) {

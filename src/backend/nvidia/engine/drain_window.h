@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Windows between two rounds of the collector. If there are more, the last entry covers several,
- * and the time between them. */
+/* Limits the number of windows that are kept between two rounds of the collector. If there are
+ * more, the last entry covers several, and the time between them. */
 enum { KEPT_MOST = 64 };
 
 struct drain_windows {

@@ -10,7 +10,8 @@
 #include <time.h>
 
 enum { PAUSES = 20000, PAUSE = 50000 /* ns */ };
-/* ns: how long threads inside are waited for; after a failure there is no wait for AGAIN_…. */
+/* Limits, in ns, how long threads inside are waited for; after a failure there is no wait for
+ * AGAIN_…. */
 enum { DRAIN = 500000, DRAIN_PAUSE = 10000, AGAIN_LEAST = 50000000, AGAIN_MOST = 1000000000 };
 
 /* Calls are counted by session: a call leaves the session in which it entered, also if the next
@@ -100,7 +101,7 @@ bool driver_gate_leave(void)
     return mine.session == current;
 }
 
-/* True if no thread is inside; the gate is shut. */
+/* Returns true if no thread is inside; the gate is shut. */
 static bool is_empty(void)
 {
     _Atomic int64_t *calls = &me.inside[atomic_load(&me.session) % SESSIONS];

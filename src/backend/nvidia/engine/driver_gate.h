@@ -29,10 +29,10 @@ void driver_gate_open(void);
 void driver_gate_enter(void);
 bool driver_gate_leave(void);
 
-/* True if no other thread has ever entered. [any] */
+/* Returns true if no other thread has ever entered. [any] */
 bool driver_gate_is_own(void);
 
-/* True if the calling thread is in a call whose begin was reported. [hot] */
+/* Returns true if the calling thread is in a call whose begin was reported. [hot] */
 bool driver_gate_is_inside(void);
 
 /* Runs fn(arg) while no thread is inside; called on a thread that is in no call. False: a thread

@@ -28,7 +28,7 @@ static bool is_asked(const struct trace *t, const struct nv_engine_ops *o)
     return (t->config.engines & o->asks) == o->asks;
 }
 
-/* The operations of engine i if it runs; else NULL. */
+/* Returns the operations of engine i if it runs; else NULL. */
 static const struct nv_engine_ops *running(const struct trace *t, size_t i)
 {
     return t->engines[i].runs ? nv_engines[i] : NULL;
@@ -197,7 +197,7 @@ bool nv_engines_last(void)
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
-/* events: bit by enum cupti_resource. */
+/* Enables the callbacks of resources. events: bit by enum cupti_resource. */
 static int events_enable(struct trace *t, unsigned events, struct err *e)
 {
     if (t->switched) /* suspend.h remembers contexts */
@@ -425,7 +425,7 @@ void nv_engines_drain(struct trace *t)
     }
 }
 
-/* Why an engine gives no data; an empty text: it does, or it was not tried yet. */
+/* Returns why an engine gives no data; an empty text: it does, or it was not tried yet. */
 static struct err why_nothing(struct trace *t, size_t i)
 {
     if (!t->engines[i].runs)

@@ -16,21 +16,21 @@
 
 struct trace;
 
-/* Indexes of nv_engines[], in the order of nv_engines.def. */
+/* Lists the indexes of nv_engines[], in the order of nv_engines.def. */
 enum nv_engine_id {
 #define NV_ENGINE(id, ops, bits) NV_##id,
 #include "backend/nvidia/engine/nv_engines.def"
     NV_ENGINES
 };
 
-/* What nvidia_trace offers because of its engines. */
+/* Has the bits that nvidia_trace offers because of its engines. */
 enum {
 #define NV_ENGINE(id, ops, bits) | (bits)
     NV_ENGINE_BITS = 0
 #include "backend/nvidia/engine/nv_engines.def"
 };
 
-/* An engine in this session. */
+/* Describes an engine in this session. */
 struct nv_engine {
     bool runs;        /* [owner; hot: written before callbacks come] */
     struct err lacks; /* why it does not run, known before the first context [owner] */
@@ -39,14 +39,14 @@ struct nv_engine {
     bool fails_new;   /* fails was not reported to the session yet; guarded by that lock, too */
 };
 
-/* The result of an engine's try to give back what it holds between windows (suspend.h). */
+/* Names the result of an engine's try to give back what it holds between windows (suspend.h). */
 enum suspended {
     SUSPEND_LATER,   /* not now: a call is under way, or another thread has to do it */
     SUSPEND_REFUSED, /* CUPTI refused to end sampling */
     SUSPEND_DONE
 };
 
-/* For nv_engine_ops.events. */
+/* Has bits for nv_engine_ops.events. */
 enum {
     NV_CONTEXT_CREATED = 1u << CUPTI_RESOURCE_CONTEXT_CREATED,
     NV_CONTEXT_GOES = 1u << CUPTI_RESOURCE_CONTEXT_DESTROY,
@@ -55,10 +55,10 @@ enum {
                                    1u << CUPTI_RESOURCE_MODULE_UNLOAD
 };
 
-/* In which contexts an engine begins on the program's own threads. */
+/* Says in which contexts an engine begins on the program's own threads. */
 enum nv_contexts { NV_NO_CONTEXT, NV_ONE_A_DEVICE, NV_EVERY_CONTEXT };
 
-/* A call of the driver that is reported: call_table.h says what the id means. */
+/* Gets a call of the driver that is reported: call_table.h says what the id means. */
 typedef void nv_call_fn(struct trace *t, uint32_t id, const struct cupti_callback *c);
 
 struct nv_engine_ops {
@@ -132,11 +132,11 @@ struct nv_engine_ops {
     bool (*lasts)(void);
 };
 
-/* In the order of enum nv_engine_id. */
+/* Lists the engines in the order of enum nv_engine_id. */
 extern const struct nv_engine_ops *const nv_engines[NV_ENGINES];
 
-/* The functions that reported calls of the driver run: members of the running engines, each list
- * ended by NULL. [owner; hot: written before callbacks come] */
+/* Holds the functions that reported calls of the driver run: members of the running engines, each
+ * list ended by NULL. [owner; hot: written before callbacks come] */
 struct nv_calls {
     nv_call_fn *enter[NV_ENGINES + 1], *entered[NV_ENGINES + 1], *left[NV_ENGINES + 1],
         *left_outside[NV_ENGINES + 1];
@@ -155,40 +155,43 @@ static inline void nv_calls_run(nv_call_fn *const *list, struct trace *t, uint32
 /* Notes that the engine records nothing from here on, and why; the first reason counts. [any] */
 void nv_engine_fail(struct trace *t, enum nv_engine_id id, const char *why);
 bool nv_engine_failed(struct trace *t, enum nv_engine_id id);
-/* Why the engine failed; "": it has not failed. [any] */
+/* Returns why the engine failed; "": it has not failed. [any] */
 struct err nv_engine_failure(struct trace *t, enum nv_engine_id id);
 /* Forgets why the engine could not begin, because the reason may be over. [any] */
 void nv_engine_retry(struct trace *t, enum nv_engine_id id);
 /* Reports to the session that the engine failed, once. [collector] */
 void nv_engine_say_failure(struct trace *t, enum nv_engine_id id);
-/* The reason as an error of GPUFL_E_UNAVAILABLE, after ops.nothing. Returns the code. [any] */
+/* Returns the reason as an error of GPUFL_E_UNAVAILABLE, after ops.nothing. Returns the code.
+ * [any] */
 int nv_engine_unavailable(struct trace *t, enum nv_engine_id id, struct err *e);
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Called before the session. True if an engine that was asked for needs the callbacks of all calls
- * in call_moments. [any] */
+/* This is called before the session. True if an engine that was asked for needs the callbacks of
+ * all calls in call_moments. [any] */
 bool nv_engines_need_moments(const struct trace *t);
 bool nv_engines_need_no_calls(const struct trace *t);
-/* True if no kernel records were asked for, because an engine runs instead of them. [any] */
+/* Returns true if no kernel records were asked for, because an engine runs instead of them.
+ * [any] */
 bool nv_engines_instead(const struct trace *t);
-/* True if records of calls cannot be switched off once they are on. [any] */
+/* Returns true if records of calls cannot be switched off once they are on. [any] */
 bool nv_engines_keep_ids(const struct trace *t);
 
-/* True if a running engine keeps everything else from being recorded. [any] */
+/* Returns true if a running engine keeps everything else from being recorded. [any] */
 bool nv_engines_alone(const struct trace *t);
-/* True if opening and closing a window waits for kernels and delays launches. [any] */
+/* Returns true if opening and closing a window waits for kernels and delays launches. [any] */
 bool nv_engines_edges_wait(const struct trace *t);
-/* In which contexts the running engines begin: the greatest value of all. [any] */
+/* Returns in which contexts the running engines begin: the greatest value of all. [any] */
 enum nv_contexts nv_engines_contexts(const struct trace *t);
-/* True if all running engines can suspend between windows. [any] */
+/* Returns true if all running engines can suspend between windows. [any] */
 bool nv_engines_can_suspend(const struct trace *t);
-/* Why a running engine cannot be ended while threads are in the driver; NULL: all can. [any] */
+/* Returns why a running engine cannot be ended while threads are in the driver; NULL: all can.
+ * [any] */
 const char *nv_engines_unending(const struct trace *t);
 /* Calls `yield` of every running engine, in the reverse order, until one does not succeed. Returns
  * NULL, or why that engine did not. [any, at the driver's gate] */
 const char *nv_engines_yield(struct trace *t);
-/* True if some engine outlives its session. [any] */
+/* Returns true if some engine outlives its session. [any] */
 bool nv_engines_last(void);
 
 /* Prepares the engines that the session wants, and says which cannot run. CUPTI is attached.
@@ -221,7 +224,7 @@ void nv_engines_flush(struct trace *t);
 void nv_engines_drain(struct trace *t);
 /* Reports that the running engines record nothing from here on, and why: cupti_fatal.h. */
 void nv_engines_announce_end(struct trace *t, const char *why);
-/* See trace_ops.running. */
+/* Does what trace_ops.running does. */
 unsigned nv_engines_running(struct trace *t, const char **why);
 
 #endif

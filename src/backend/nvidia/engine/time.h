@@ -3,7 +3,7 @@
  *
  * Each stretch of at least LEAST is a row of overhead of kind "engine", so that it is not taken for
  * the program's own time. A stretch inside another is part of the outer one. Our own threads are
- * not counted. Any thread, except where said otherwise. */
+ * not counted. Called by any thread, except where said otherwise. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_TIME_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_TIME_H
 
@@ -25,7 +25,7 @@ void engine_time_end_start(int64_t begin);
 void engine_time_await(cuda_context context);
 void engine_time_forget(cuda_context context); /* it goes */
 
-/* True if launches are awaited or under way. [hot] */
+/* Returns true if launches are awaited or under way. [hot] */
 static inline bool engine_time_awaits(const struct trace *t)
 {
     return __builtin_expect(atomic_load_explicit(&t->first_launches, memory_order_relaxed) > 0, 0);

@@ -8,14 +8,14 @@
 #include <stdatomic.h>
 #include <time.h>
 
-/* ns. A call that launches returns within microseconds; one that waits for the device may take as
- * long as the kernels. */
+/* Limits the wait, ns. A call that launches returns within microseconds; one that waits for the
+ * device may take as long as the kernels. */
 static const int64_t PATIENCE = 2000000000, PAUSE = 1000000;
 
 /* ---- counting calls ------------------------------------------------------------------------ */
 
-/* True if another engine counts the calls. In sessions with windows the functions of engines are
- * called inside windows only, so that no engine can count all calls: suspend.h does. */
+/* Returns true if another engine counts the calls. In sessions with windows the functions of
+ * engines are called inside windows only, so that no engine can count all calls: suspend.h does. */
 static bool is_counted_by_others(const struct trace *t)
 {
     return t->switched || t->engines[NV_PC_ALTERNATE].runs || t->engines[NV_DEEP].runs;
@@ -58,7 +58,7 @@ const struct nv_engine_ops yield_engine = {
 
 /* ---- ending -------------------------------------------------------------------------------- */
 
-/* True if the gate has counted all calls since the engines began. */
+/* Returns true if the gate has counted all calls since the engines began. */
 static bool is_counted(const struct trace *t)
 {
     if (t->switched)

@@ -15,7 +15,7 @@
 /* Counts the program's calls at the driver's gate, and records nothing. */
 extern const struct nv_engine_ops yield_engine;
 
-/* True if no other engine has to be called at calls of the driver. [owner] */
+/* Returns true if no other engine has to be called at calls of the driver. [owner] */
 bool yield_is_alone(const struct trace *t);
 
 /* Ends them for the rest of the session, as soon as no other thread is inside the driver; waits 2 s

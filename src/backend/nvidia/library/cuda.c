@@ -111,7 +111,7 @@ int cuda_version(const struct cuda *c)
 
 /* ---- devices --------------------------------------------------------------------------- */
 
-/* Which column an attribute goes to. */
+/* Says which column an attribute goes to. */
 static const struct {
     enum cuda_attribute attribute;
     int column;

@@ -24,7 +24,8 @@ struct cuda { /* functions by name; those that are not required may be NULL */
 /* Returns the driver's library if this process has loaded it, else NULL. */
 const struct cuda *cuda_loaded(void);
 
-/* Like cuda_loaded, but loads the library if needed, without another effect on the process. */
+/* Does what cuda_loaded does, but loads the library if needed, without another effect on the
+ * process. */
 const struct cuda *cuda_load(struct err *e);
 
 /* Returns the calling thread's context; NULL: it has none, or another thread has destroyed the
@@ -32,15 +33,15 @@ const struct cuda *cuda_load(struct err *e);
  * passed to CUPTI. */
 cuda_context cuda_current(void);
 
-/* True if the device of the driver's ordinal has a living primary context; false also if an old
- * driver cannot say. Makes no context. */
+/* Returns true if the device of the driver's ordinal has a living primary context; false also if an
+ * old driver cannot say. Makes no context. */
 bool cuda_primary_lives(const struct cuda *c, int ordinal);
 
-/* True if the program works with a device: this thread has a context, or a device has its primary
- * context. */
+/* Returns true if the program works with a device: this thread has a context, or a device has its
+ * primary context. */
 bool cuda_in_use(void);
 
-/* Highest CUDA version of the driver, 1000 x major + 10 x minor; 0: not known. */
+/* Returns the highest CUDA version of the driver, 1000 x major + 10 x minor; 0: not known. */
 int cuda_version(const struct cuda *c);
 
 /* Describes the driver's device `ordinal` (its own numbering, after CUDA_VISIBLE_DEVICES):

@@ -59,7 +59,7 @@ static const struct {
      "another process or tool holds the GPU's profiling hardware: end it first"},
 };
 
-/* The tools that may hold CUPTI, each recognized by its library in the process. */
+/* Lists the tools that may hold CUPTI, each recognized by its library in the process. */
 static const struct {
     const char *library;
     const char *tool;

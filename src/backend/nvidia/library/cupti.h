@@ -1,8 +1,8 @@
 /* cupti.h - CUPTI, found and opened at run time.
  *
- * Two copies in one process do not see each other, so a copy that the program has
- * loaded always comes first. cupti_search.c has the order of the search.
- * Any thread; the table is constant once it is open. */
+ * Two copies in one process do not see each other, so a copy that the program has loaded always
+ * comes first. cupti_search.c has the order of the search. Called by any thread; the table is
+ * constant once it is open. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIBRARY_CUPTI_H
 #define GPUFL_BACKEND_NVIDIA_LIBRARY_CUPTI_H
 
@@ -21,7 +21,7 @@ struct cupti { /* functions by name; those that are not required may be NULL */
     uint16_t filled[CUPTI_KIND_LIMIT]; /* bytes of a record by kind; 0: not read by us */
 };
 
-/* The first version whose records and calls ran on a real driver; for older versions only the
+/* Names the first version whose records and calls ran on a real driver; for older versions only the
  * layouts were compared with the vendor's headers. */
 enum { CUPTI_VERIFIED = 130000 };
 #define CUPTI_UNVERIFIED "record layouts checked, not verified on a real driver"
@@ -39,7 +39,8 @@ int cupti_extend(const struct cupti *c, void *table, const struct dl_symbol *row
 /* Puts the result of a call into *e as a sentence. doing: "to subscribe". Returns the code. */
 int cupti_error(const struct cupti *c, int result, const char *doing, struct err *e);
 
-/* cupti_error for a failed subscription, for which a missing device may be the reason. */
+/* Does what cupti_error does, for a failed subscription, for which a missing device may be the
+ * reason. */
 int cupti_no_subscriber(const struct cupti *c, int result, struct err *e);
 
 /* ---- where it may be (cupti_search.c) -------------------------------------------------- */
@@ -57,7 +58,7 @@ struct cupti_search {
  * Looks at files and the environment only. NULL: out of memory; the caller's, by mem_free. */
 struct cupti_search *cupti_search(int cuda_version);
 
-/* True if GPUFL_CUPTI_PATH names another library than the one at path. */
+/* Returns true if GPUFL_CUPTI_PATH names another library than the one at path. */
 bool cupti_ignored(const char *path, const char **chosen);
 
 #endif

@@ -24,11 +24,11 @@
 
 enum { MAJOR_NEWEST = 14, MAJOR_OLDEST = 11, DIRECTORIES = 64 };
 
-/* Libraries of a CUDA program, in whose folders a libcupti may be. */
+/* Lists the libraries of a CUDA program, in whose folders a libcupti may be. */
 static const char *const markers[] = {"libcudart.so", "libtorch_cuda.so",    "libcublas.so",
                                       "libnvrtc.so",  "libxla_extension.so", NULL};
 
-/* From the directory of such a library. */
+/* Lists the folders seen from the directory of such a library. */
 static const char *const near_patterns[] = {
     "%s",
     "%s/../extras/CUPTI/lib64",       /* a toolkit's lib64 */
@@ -38,7 +38,7 @@ static const char *const near_patterns[] = {
     NULL,
 };
 
-/* From the root of a toolkit. */
+/* Lists the folders seen from the root of a toolkit. */
 static const char *const toolkit_patterns[] = {
     "%s/lib64",
     "%s/targets/*/lib",

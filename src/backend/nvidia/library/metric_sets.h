@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The metric of how long the device worked on a range, ns. */
+/* Names the metric of how long the device worked on a range, ns. */
 #define METRIC_TIME "gpu__time_duration.sum"
 
 enum { METRICS_MOST = 32, METRIC_NAME = 96 };
 
-/* The engines that can count a metric of a set. */
+/* Lists the engines that can count a metric of a set. */
 enum metric_kind { METRIC_SAMPLED = 1, METRIC_RANGED = 2 };
 
 struct metric_list {

@@ -70,7 +70,7 @@ static void lock_leave(void)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* True in a child if a thread of its parent was in here during the fork. */
+/* Returns true in a child if a thread of its parent was in here during the fork. */
 static bool lock_is_lost(void)
 {
     int holder = atomic_load_explicit(&me.inside, memory_order_relaxed);

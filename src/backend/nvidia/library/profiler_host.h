@@ -1,9 +1,9 @@
 /* profiler_host.h - CUPTI's profiler host interface, for every engine that reads hardware counters:
  * it makes an image of what a device is to count from names of metrics, and values from the counts.
  *
- * A device counts some metrics at once, and others in several skips the same work. Metrics
- * are added one after the other while they fit in the passes that are allowed; a metric that does
- * not fit, or that the device does not know, is left out and named. One thread. */
+ * A device counts some metrics at once, and others in several skips the same work. Metrics are
+ * added one after the other while they fit in the passes that are allowed; a metric that does not
+ * fit, or that the device does not know, is left out and named. Called by one thread only. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIBRARY_PROFILER_HOST_H
 #define GPUFL_BACKEND_NVIDIA_LIBRARY_PROFILER_HOST_H
 

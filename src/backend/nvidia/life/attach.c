@@ -77,7 +77,8 @@ static uint64_t on_clock(void)
     return (uint64_t)clock_mono();
 }
 
-/* ns to add to CUPTI's times if it cannot use our clock: the best of several measurements. */
+/* Returns the ns to add to CUPTI's times if it cannot use our clock: the best of several
+ * measurements. */
 static int64_t clock_offset(const struct cupti *c)
 {
     int64_t offset = 0, best = INT64_MAX;

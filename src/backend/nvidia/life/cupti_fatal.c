@@ -71,8 +71,8 @@ bool cupti_fatal_answers(struct trace *t, uint32_t id)
     return true;
 }
 
-/* True if CUPTI does not report a call that changes nothing, although it has to. If the driver has
- * ended with the process, this cannot be checked. */
+/* Returns true if CUPTI does not report a call that changes nothing, although it has to. If the
+ * driver has ended with the process, this cannot be checked. */
 static bool silent(struct trace *t)
 {
     const struct cuda *cuda = cuda_loaded();
@@ -88,7 +88,8 @@ static bool silent(struct trace *t)
     return called && !atomic_load(&t->answered);
 }
 
-/* True if CUPTI may be detached between windows: then another thread may end this subscription. */
+/* Returns true if CUPTI may be detached between windows: then another thread may end this
+ * subscription. */
 static bool goes_and_comes(struct trace *t)
 {
     return (t->detaches || atomic_load_explicit(&t->suspends, memory_order_relaxed)) &&

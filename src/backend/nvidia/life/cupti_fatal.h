@@ -12,20 +12,21 @@
 
 #include "backend/nvidia/trace.h"
 
-/* True once CUPTI has failed for good: nothing may call it. [any] */
+/* Returns true once CUPTI has failed for good: nothing may call it. [any] */
 bool cupti_fatal(const struct trace *t);
 
-/* Why, for a person; "": CUPTI has not failed. [any] */
+/* Returns why, for a person; "": CUPTI has not failed. [any] */
 const char *cupti_fatal_why(const struct trace *t);
 
 /* Asks CUPTI, after the subscription, to report fatal errors. Copies before CUDA 12 have no domain
  * of states. [owner, or the thread that attaches] */
 void cupti_fatal_watch(struct trace *t);
 
-/* A callback of the domain of states. [any] */
+/* Handles a callback of the domain of states. [any] */
 void cupti_fatal_state(struct trace *t, uint32_t id, const struct cupti_state_event *event);
 
-/* A callback of the driver's domain; true: it is the one for which cupti_fatal_look asked. [hot] */
+/* Handles a callback of the driver's domain; true: it is the one for which cupti_fatal_look asked.
+ * [hot] */
 bool cupti_fatal_answers(struct trace *t, uint32_t id);
 
 /* Forgets suspicions, when a session begins. [owner] */
@@ -44,7 +45,7 @@ void cupti_fatal_suspect(void);
  * session's end. [collector, or the owner at the end] */
 void cupti_fatal_look(struct trace *t);
 
-/* trace_ops.window after CUPTI has failed: opening fails, and closing does nothing.
+/* Does what trace_ops.window does, after CUPTI has failed: opening fails, and closing does nothing.
  * [the thread that opens or closes the window] */
 int cupti_fatal_window(struct trace *t, bool open, struct err *e);
 

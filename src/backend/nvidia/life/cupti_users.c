@@ -102,12 +102,12 @@ static void *const replacements[] = {
 
 /* ---- functions that are looked up ------------------------------------------------------ */
 
-/* The real dlsym, for the code below. */
+/* This is the real dlsym, for the code below. */
 __attribute__((visibility("hidden"))) void *cupti_users_dlsym_real;
 __attribute__((visibility("hidden"))) void *cupti_users_look(void *handle, const char *name);
 void cupti_users_dlsym(void);
 
-/* The result for dlsym(handle, name); NULL: the result of the real dlsym. */
+/* Returns the result for dlsym(handle, name); NULL: the result of the real dlsym. */
 void *cupti_users_look(void *handle, const char *name)
 {
     static const char prefix[] = "cupti";
@@ -200,8 +200,8 @@ bool cupti_users_linked(char *out, size_t size)
     return plt_program_needs("libcupti.so", out, size);
 }
 
-/* False for libraries whose calls do not count as uses by the program: CUPTI, the driver, the C
- * library, the sanitizers, and ours. */
+/* Returns false for libraries whose calls do not count as uses by the program: CUPTI, the driver,
+ * the C library, the sanitizers, and ours. */
 static bool is_led(const char *path)
 {
     static const char *const left[] = {"libcupti", "libnvperf", "libcuda.so", "libnvidia-",

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True if the program's executable needs libcupti; the library's name goes to out. [any] */
+/* Returns true if the program's executable needs libcupti; the library's name goes to out. [any] */
 bool cupti_users_linked(char *out, size_t size);
 
 /* Redirects these calls of all libraries that are loaded. When the program makes such a call for
@@ -29,7 +29,7 @@ void cupti_users_watch(void (*begins)(const char *function));
 /* Redirects the calls of libraries that were loaded since. [collector] */
 void cupti_users_watch_new(void);
 
-/* True if the program has made such a call. [any] */
+/* Returns true if the program has made such a call. [any] */
 bool cupti_users_began(void);
 
 #endif

@@ -143,9 +143,9 @@ bool detach_is_held_up(struct trace *t)
            !object_calls_quiet(t->config.rest_ns);
 }
 
-/* True if the last window was closed long enough ago (then CUPTI was attached for as long, so that
- * a context whose creation it did not report is complete), and the work of windows is complete, as
- * far as CUPTI reports, or was incomplete for so long that the rest is given up. */
+/* Returns true if the last window was closed long enough ago (then CUPTI was attached for as long,
+ * so that a context whose creation it did not report is complete), and the work of windows is
+ * complete, as far as CUPTI reports, or was incomplete for so long that the rest is given up. */
 static bool can_go(struct trace *t)
 {
     int64_t since = clock_mono() - atomic_load(&t->shut_since);

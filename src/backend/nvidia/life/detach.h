@@ -11,7 +11,7 @@
 
 #include "backend/nvidia/trace.h"
 
-/* How long a window, and a session's end, wait for threads inside CUPTI, ns. */
+/* Says how long a window, and a session's end, wait for threads inside CUPTI, ns. */
 #define DETACH_PATIENCE INT64_C(2000000000)
 
 /* detach_start begins a session with windows. After detach_stop no callback finalizes CUPTI; it is
@@ -28,14 +28,14 @@ bool attach_state_is_busy(int state);
 /* Opens or closes the window: see trace_ops.window. [any, one at a time] */
 int detach_window(struct trace *t, bool open, struct err *e);
 
-/* True if CUPTI is detached, or about to be, so that it must not be called. Always false in
+/* Returns true if CUPTI is detached, or about to be, so that it must not be called. Always false in
  * sessions that never detach CUPTI. [collector] */
 bool detach_is_away(struct trace *t);
 
-/* Called after a flush. If window_rest_ms have passed since a window was closed, and CUPTI reports
- * its records as complete, or has not done so for long, the remaining records are forced out of
- * CUPTI. A window that opens waits for that, because its launches would be delivered without times.
- * [collector] */
+/* This is called after a flush. If window_rest_ms have passed since a window was closed, and CUPTI
+ * reports its records as complete, or has not done so for long, the remaining records are forced
+ * out of CUPTI. A window that opens waits for that, because its launches would be delivered without
+ * times. [collector] */
 void detach_flush(struct trace *t);
 
 /* Subscribes to CUPTI again as soon as it was finalized, so that new contexts are reported. Called
@@ -47,12 +47,13 @@ void detach_return(struct trace *t);
  * tried again. [collector] */
 void detach_taken(struct trace *t);
 
-/* A callback outside of windows, at the exit of a driver call that succeeded. If a detach is due
- * and safe, CUPTI is finalized here, as its guide says. correlation: the call's id, which is
+/* Handles a callback outside of windows, at the exit of a driver call that succeeded. If a detach
+ * is due and safe, CUPTI is finalized here, as its guide says. correlation: the call's id, which is
  * greater than the ids of all records; CUPTI will begin again with 1. [hot] */
 void detach_now(struct trace *t, uint32_t correlation);
 
-/* True if there were windows, and object calls keep CUPTI from being detached. [collector] */
+/* Returns true if there were windows, and object calls keep CUPTI from being detached.
+ * [collector] */
 bool detach_is_held_up(struct trace *t);
 
 /* Checks that, and says at the end of a session if CUPTI was never detached for that reason.
@@ -60,12 +61,12 @@ bool detach_is_held_up(struct trace *t);
 void detach_look(struct trace *t);
 void detach_conclude(struct trace *t);
 
-/* True if CUPTI is detached in this session, window_rest_ms after a window: if the user accepts
- * (window_detach) that detaching and attaching wait for running kernels and keep threads from
- * launching meanwhile (ADR 13), or if opening and closing windows does so anyway. [any] */
+/* Returns true if CUPTI is detached in this session, window_rest_ms after a window: if the user
+ * accepts (window_detach) that detaching and attaching wait for running kernels and keep threads
+ * from launching meanwhile (ADR 13), or if opening and closing windows does so anyway. [any] */
 bool detach_wanted(const struct trace *t);
 
-/* How often CUPTI was detached, and how often it could not be. [collector] */
+/* Says how often CUPTI was detached, and how often it could not be. [collector] */
 void detach_released(struct trace *t, uint64_t *done, uint64_t *failed);
 
 #endif

@@ -45,8 +45,8 @@ void earlier_calls_begin(void)
         closedir(tasks);
 }
 
-/* True if the thread is running or waits for a processor, and is not a thread of gpufl. False also
- * if that is unknown. */
+/* Returns true if the thread is running or waits for a processor, and is not a thread of gpufl.
+ * False also if that is unknown. */
 static bool can_run(int32_t tid)
 {
     char path[48], text[128];

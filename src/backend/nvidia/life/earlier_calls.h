@@ -14,7 +14,7 @@
 /* Notes that calls are reported from here on. [any] */
 void earlier_calls_begin(void);
 
-/* True if earlier calls have returned, as far as can be seen. [any] */
+/* Returns true if earlier calls have returned, as far as can be seen. [any] */
 bool earlier_calls_returned(void);
 
 #endif

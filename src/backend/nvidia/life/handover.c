@@ -12,7 +12,7 @@
 
 enum { ROUNDS = 2, PAUSES = 2000, PAUSE = 1000000 /* ns */ };
 
-/* The clock of a CUPTI without settings: ns since the Unix epoch (measured: within 1 us). */
+/* Reads the clock of a CUPTI without settings: ns since the Unix epoch (measured: within 1 us). */
 static uint64_t on_default_clock(void)
 {
     struct timespec t;

@@ -92,7 +92,7 @@ bool object_calls_under_way(void)
     return any;
 }
 
-/* Never true after there were more calls than places: it is not known when those ended. */
+/* Never returns true after there were more calls than places: it is not known when those ended. */
 bool object_calls_quiet(int64_t least)
 {
     int64_t at = atomic_load_explicit(&me.last, memory_order_relaxed);

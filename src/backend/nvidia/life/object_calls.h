@@ -20,18 +20,18 @@ void object_calls_session(void);
  * thread that attaches] */
 void object_calls_begin(struct trace *t);
 
-/* True for a callback that stays on between windows: that of such a call, or of a call that changes
- * the known number of a graph's kernels. [any] */
+/* Returns true for a callback that stays on between windows: that of such a call, or of a call that
+ * changes the known number of a graph's kernels. [any] */
 bool object_calls_listed(uint32_t id);
 
 /* Takes a callback of the driver's domain; true: the callback is that of such a call. [hot] */
 bool object_calls_take(uint32_t id, const struct cupti_callback *c);
 
-/* True if a thread is inside such a call. [any] */
+/* Returns true if a thread is inside such a call. [any] */
 bool object_calls_under_way(void);
 
-/* True if no thread is inside such a call, and none was for `least` ns and for ten times the
- * longest pause between two of them so far, but no longer than a minute. [any] */
+/* Returns true if no thread is inside such a call, and none was for `least` ns and for ten times
+ * the longest pause between two of them so far, but no longer than a minute. [any] */
 bool object_calls_quiet(int64_t least);
 
 #endif

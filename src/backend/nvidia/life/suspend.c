@@ -26,8 +26,8 @@ enum {
     TRIES = 20, /* of the thread that opens a window, to find no thread inside the driver */
 };
 
-/* ns, after which a call that began before CUPTI was attached has returned; the longer time is for
- * several threads that call the driver. */
+/* Limits, in ns, the time after which a call that began before CUPTI was attached has returned; the
+ * longer time is for several threads that call the driver. */
 static const int64_t UNDER_WAY = 5000000, UNDER_WAY_BESIDE = 20000000;
 static const int64_t TRY_PAUSE = 1000000;
 enum {
@@ -208,10 +208,10 @@ static bool is_unplaced(void)
     return yes;
 }
 
-/* True if the engines cannot rest because of several contexts. Resting waits for the kernels of
-  * all contexts, and those of another context may wait for the next launch of this thread: so it is
-  * done with several contexts only if the user accepts this (window_detach). It is never done if a
-  * context has no place: the engines would not begin there again. */
+/* Returns true if the engines cannot rest because of several contexts. Resting waits for the
+ * kernels of all contexts, and those of another context may wait for the next launch of this
+ * thread: so it is done with several contexts only if the user accepts this (window_detach). It is
+ * never done if a context has no place: the engines would not begin there again. */
 static bool is_crowded(const struct trace *t)
 {
     pthread_mutex_lock(&me.lock);
@@ -275,7 +275,7 @@ void suspend_enter(void)
     driver_gate_enter();
 }
 
-/* True if a stream is being captured, which must not be waited for. */
+/* Returns true if a stream is being captured, which must not be waited for. */
 static bool captures(struct trace *t)
 {
     return atomic_load_explicit(&t->captures, memory_order_relaxed) > 0;

@@ -23,7 +23,7 @@
  * [owner] */
 void suspend_start(struct trace *t);
 
-/* trace_ops.window. [any, one at a time] */
+/* Does what trace_ops.window does. [any, one at a time] */
 int suspend_window(struct trace *t, bool open, struct err *e);
 
 /* A context was created, in which the engines begin just now; is about to be destroyed. [any] */

@@ -23,7 +23,7 @@ static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records)
     s->ops->wake(s);
 }
 
-/* [hot] On a thread of CUPTI's, or on the collector's inside a flush. */
+/* This is called on a thread of CUPTI's, or on the collector's inside a flush. [hot] */
 static void on_completed(cuda_context context, uint32_t stream, uint8_t *buffer, size_t size,
                          size_t valid)
 {

@@ -15,7 +15,7 @@ int activity_register(const struct trace *t);
  * about 7 ms at full rate, on this thread only. [collector] */
 int activity_flush(struct trace *t, bool all);
 
-/* True if CUPTI holds buffers with incomplete records. [collector] */
+/* Returns true if CUPTI holds buffers with incomplete records. [collector] */
 bool activity_unfinished(const struct trace *t);
 
 /* activity_take takes the delivered buffers, the next function decodes them: see trace_ops.

@@ -21,9 +21,9 @@ bool activity_kinds_wanted(const struct trace *t)
     return (t->config.engines & ENGINE_TRACE) && !nv_engines_instead(t);
 }
 
-/* True if records of launches only are available (CUDA 12.5 and later), which can be disabled
- * again. Records of all calls, 24 for each kernel in PyTorch, take more time than the kernel's own
- * record, and still half of it after they are disabled (ADR 16). */
+/* Returns true if records of launches only are available (CUDA 12.5 and later), which can be
+ * disabled again. Records of all calls, 24 for each kernel in PyTorch, take more time than the
+ * kernel's own record, and still half of it after they are disabled (ADR 16). */
 static bool has_kinds_by_api(const struct cupti *c)
 {
     return c->cuptiActivityEnableDriverApi;
@@ -125,9 +125,9 @@ void activity_kinds_announce_end(struct trace *t, const char *why)
 
 /* ---- on and off ------------------------------------------------------------------------ */
 
-/* True for synchronizations. CUPTI's records of these slow down every call, in PyTorch by some 4 us
- * a kernel (ADR 16), and contain nothing that the callback of the call does not know. Their bit in
- * trace.kinds is used by waits.c. */
+/* Returns true for synchronizations. CUPTI's records of these slow down every call, in PyTorch by
+ * some 4 us a kernel (ADR 16), and contain nothing that the callback of the call does not know.
+ * Their bit in trace.kinds is used by waits.c. */
 static bool known_by_calls(int kind)
 {
     return kind == CUPTI_KIND_SYNC;

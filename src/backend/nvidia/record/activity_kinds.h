@@ -5,8 +5,8 @@
 
 #include "backend/nvidia/trace.h"
 
-/* True if any kind is wanted: engine Sync, and samples without kernel records, use callbacks only.
- * [any] */
+/* Returns true if any kind is wanted: engine Sync, and samples without kernel records, use
+ * callbacks only. [any] */
 bool activity_kinds_wanted(const struct trace *t);
 
 /* Begins records, and callbacks that report to the session; the next function ends both. Returns an
@@ -14,9 +14,9 @@ bool activity_kinds_wanted(const struct trace *t);
 int activity_kinds_begin(struct trace *t);
 void activity_kinds_end(struct trace *t);
 
-/* For a session that stays attached between windows, or suspends later (suspend.h): switches the
- * wanted kinds on inside windows only. A kind that cannot be switched on is reported once, and the
- * window goes on without it. [the thread that opens or closes the window] */
+/* Switches the wanted kinds on inside windows only, for a session that stays attached between
+ * windows, or suspends later (suspend.h). A kind that cannot be switched on is reported once, and
+ * the window goes on without it. [the thread that opens or closes the window] */
 void activity_kinds_window(struct trace *t, bool open);
 
 /* Enables the wanted kinds that are off. Returns the enum cupti_result of the first required kind
@@ -34,7 +34,7 @@ void activity_kinds_retry(struct trace *t);
  * so they stay on and their records are not used. [as activity_kinds_enable] */
 void activity_kinds_disable(struct trace *t);
 
-/* True if each launch of a graph has a record, and its kernels have none. [any] */
+/* Returns true if each launch of a graph has a record, and its kernels have none. [any] */
 bool activity_kinds_graphs_whole(const struct trace *t);
 
 /* Disables all kinds except one, which is counted for benchmarks. [as activity_kinds_enable] */

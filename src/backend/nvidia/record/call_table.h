@@ -1,5 +1,5 @@
-/* call_table.h - what each call of the driver does, by its callback id: whether it launches,
- * waits, loads code, or ends a capture. Constant; any thread. */
+/* call_table.h - what each call of the driver does, by its callback id: whether it launches, waits,
+ * loads code, or ends a capture. Everything here is constant; any thread may read it. */
 #ifndef GPUFL_BACKEND_NVIDIA_RECORD_CALL_TABLE_H
 #define GPUFL_BACKEND_NVIDIA_RECORD_CALL_TABLE_H
 
@@ -10,7 +10,7 @@
 
 enum { CALL_IDS = 1024 };
 
-/* The ids by name: ID_cuLaunchKernel, … */
+/* Lists the ids by name, as ID_cuLaunchKernel. */
 enum {
 #define ID(name, id) ID_##name = id,
     CUPTI_KERNEL_CALLS(ID) CUPTI_GRAPH_CALLS(ID) CUPTI_EXEC_CALLS(ID)
@@ -28,7 +28,7 @@ enum call_role {
     ROLE_EXEC
 };
 
-/* When counts can be taken: all launched work is done, or its code or context is about to be
+/* Says when counts can be taken: all launched work is done, or its code or context is about to be
  * destroyed. */
 enum call_moment { MOMENT_NONE, MOMENT_DONE, MOMENT_ENDING };
 
@@ -44,13 +44,14 @@ static inline bool call_launches(uint32_t id)
     return call_roles[id] == ROLE_KERNEL || call_roles[id] == ROLE_GRAPH;
 }
 
-/* The driver's result of a call that has returned. */
+/* Returns the driver's result of a call that has returned. */
 static inline int call_result(const struct cupti_callback *c)
 {
     return c->result ? *(const int *)c->result : CUDA_OK;
 }
 
-/* True if the call has returned without an error, and all earlier work of the device is done. */
+/* Returns true if the call has returned without an error, and all earlier work of the device is
+ * done. */
 static inline bool call_waited(uint32_t id, const struct cupti_callback *c)
 {
     return call_moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK;

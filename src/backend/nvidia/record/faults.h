@@ -12,7 +12,7 @@ void faults_open(void);
 /* Looks at a call that has returned with an error. [hot, after an error] */
 void faults_look(struct sink *s, int result, const char *function);
 
-/* True if a fault was seen in this session. [any] */
+/* Returns true if a fault was seen in this session. [any] */
 bool faults_seen(void);
 
 #endif

@@ -83,7 +83,7 @@ static bool per_thread_default(uint32_t id)
            id == ID_cuLaunchKernelEx_ptsz || id == ID_cuGraphLaunch_ptsz;
 }
 
-/* True if the call only adds a node to a graph that is being captured. */
+/* Returns true if the call only adds a node to a graph that is being captured. */
 static bool launch_captured(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (__builtin_expect(atomic_load_explicit(&t->captures, memory_order_relaxed) <= 0, 1))
@@ -198,8 +198,8 @@ static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cup
 
 /* ---- exit ------------------------------------------------------------------------------ */
 
-/* True if the call was counted: its word has the number of a window of this session, or 0 in a
- * session without windows. */
+/* Returns true if the call was counted: its word has the number of a window of this session, or 0
+ * in a session without windows. */
 static bool counted(struct trace *t, uint32_t window)
 {
     if (!t->config.windows)
@@ -227,7 +227,7 @@ static void exit_kernel(struct trace *t, struct sink *s, uint32_t id,
             s->ops->launch(s, &l);
 }
 
-/* True if the word of a graph launch was written in this session. */
+/* Returns true if the word of a graph launch was written in this session. */
 static bool graph_entered(struct trace *t, uint64_t word)
 {
     if (timed(t))
@@ -424,7 +424,8 @@ static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
     return count_kernel(t, s, id, c, &t->plain);
 }
 
-/* In a session of the kind t->gated. Does what the functions of engine/yield.h do, too. */
+/* Handles a launch in a session of the kind t->gated. Does what the functions of engine/yield.h do,
+ * too. */
 static bool launch_gated(struct trace *t, struct sink *s, uint32_t id,
                          const struct cupti_callback *c)
 {

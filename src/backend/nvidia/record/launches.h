@@ -8,7 +8,7 @@
 
 #include "backend/nvidia/trace.h"
 
-/* The subscriber's callback; user is the struct trace. [hot] */
+/* This is the subscriber's callback; user is the struct trace. [hot] */
 void launches_callback(void *user, int domain, uint32_t id, const void *data);
 
 /* Enables the callbacks that the session needs. Ids that the library does not
@@ -20,7 +20,8 @@ void launches_disable(struct trace *t);
 /* Returns the time spent in all callbacks, extrapolated from the sampled ones. [any] */
 int64_t launches_cost(struct trace *t);
 
-/* How long reading the clock takes, so that it is not counted as the callbacks' time. [any] */
+/* Returns how long reading the clock takes, so that it is not counted as the callbacks' time.
+ * [any] */
 int64_t launches_clock_cost(void);
 
 #endif

@@ -40,7 +40,7 @@ static _Atomic uint64_t *slot_of(uint64_t key, size_t probe)
     return &me.functions[((key >> 20) + probe) & (FUNCTIONS - 1)];
 }
 
-/* True if the key is new; it is added if there is room. */
+/* Returns true if the key is new; it is added if there is room. */
 static bool first_time(uint64_t key)
 {
     for (size_t i = 0; i < PROBES; i++) {

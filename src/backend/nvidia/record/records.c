@@ -20,7 +20,7 @@ enum {
     CONFIGS = 4096,
 };
 
-/* The values of a record that distinguish launch configurations. */
+/* Holds the values of a record that distinguish launch configurations. */
 struct config_key {
     uint32_t name;     /* id; 0: slot is free */
     uint32_t device;   /* id */
@@ -178,7 +178,7 @@ static uint32_t stream_id(struct records *r, uint32_t device, uint32_t context, 
     return s->id;
 }
 
-/* True if the library fills a record of this kind up to and including a member. */
+/* This is true if the library fills a record of this kind up to and including a member. */
 #define FILLS(r, KIND, type, member)                                                               \
     ((r)->cupti->filled[CUPTI_KIND_##KIND] >=                                                      \
      offsetof(struct type, member) + sizeof(((struct type *)0)->member))

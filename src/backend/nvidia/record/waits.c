@@ -15,8 +15,8 @@ enum { CALL_IDS = 1024, CONTEXTS = 64, NOT_THERE = 0xff };
  * less (3 to 6 us on an H200), so a longer one waited for something. */
 #define LONG_NS 10000
 
-/* The word of a call: its start in the lower bits, its stack above. Only the difference to the
- * exit's time is needed, so calls of up to 39 hours fit. */
+/* Holds the word of a call: its start in the lower bits, its stack above. Only the difference to
+ * the exit's time is needed, so calls of up to 39 hours fit. */
 #define START_BITS 47
 #define START_MASK ((UINT64_C(1) << START_BITS) - 1)
 

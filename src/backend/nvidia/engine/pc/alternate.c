@@ -38,8 +38,8 @@ static struct {
     size_t edge_count;
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* True if kernel records are on since an earlier session and cannot be switched off: then nothing
- * alternates, and every kernel is recorded. */
+/* Returns true if kernel records are on since an earlier session and cannot be switched off: then
+ * nothing alternates, and every kernel is recorded. */
 static bool kernels_stay(struct trace *t)
 {
     bool stay = (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1) && pc_sampling_binds();

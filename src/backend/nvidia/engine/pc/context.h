@@ -64,7 +64,7 @@ int pc_context_enable(struct pc_context *c, const struct pc_library *l, const st
  * is CUPTI_E_OUT_OF_MEMORY and counted. */
 int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep);
 
-/* Like pc_context_drain, with all samples taken until this call; waits for some looks. */
+/* Does what pc_context_drain does, with all samples taken until this call; waits for some looks. */
 int pc_context_drain_all(struct pc_context *c, const struct pc_library *l, bool keep);
 
 /* Drains, and ends sampling; false: the library refused. The caller sets the state. */

@@ -14,8 +14,8 @@
 
 enum { DEVICE_LOCKS = 64, DEVICE_UUID = 96 };
 
-/* A lock's file, which this process keeps open until it ends. A forked child has that of its
- * parent. Zeros: none. */
+/* Describes a lock's file, which this process keeps open until it ends. A forked child has that of
+ * its parent. Zeros: none. */
 struct device_lock {
     int fd;
     struct file_id id;

@@ -31,7 +31,7 @@ enum {
     LOOK_WINDOWED_MS = 2, /* opening and closing a window waits for some, on the program's thread */
 };
 
-/* Guarded by the engines' lock, unless the comment of a member says otherwise. */
+/* This is guarded by the engines' lock, unless the comment of a member says otherwise. */
 static struct {
     struct pc_library library; /* constant once it is filled */
     bool opened;               /* [owner] */

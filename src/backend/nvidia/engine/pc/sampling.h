@@ -38,24 +38,24 @@ bool pc_sampling_resume(struct trace *t);
 /* Takes the rest for the last drain. quiet: no other thread is inside the driver, so sampling is
  * switched off. [owner, collector; any thread while engines are switched: deep.h] */
 void pc_sampling_stop(struct trace *t, bool quiet);
-/* True if sampling was begun, or tried, and has not ended in every context, so that the library's
- * activity kinds can be neither enabled nor disabled. [owner, collector] */
+/* Returns true if sampling was begun, or tried, and has not ended in every context, so that the
+ * library's activity kinds can be neither enabled nor disabled. [owner, collector] */
 bool pc_sampling_binds(void);
 
-/* True if a context is still sampled, so that the library must be able to report its end.
+/* Returns true if a context is still sampled, so that the library must be able to report its end.
  * [owner] */
 bool pc_sampling_lasts(void);
 
-/* True if sampling could not begin in some context of this process; activity kinds must not be
- * disabled there (ADR 10). [any] */
+/* Returns true if sampling could not begin in some context of this process; activity kinds must not
+ * be disabled there (ADR 10). [any] */
 bool pc_sampling_failed(void);
 
-/* True if no context is sampled because sampling could not begin, so that other engines may run.
- * [any] */
+/* Returns true if no context is sampled because sampling could not begin, so that other engines may
+ * run. [any] */
 bool pc_sampling_refused(struct trace *t);
 
-/* The logarithm of the cycles from sample to sample with which this many multiprocessors at this
- * clock take about 2^18 samples a second together. [any] */
+/* Returns the logarithm of the cycles from sample to sample with which this many multiprocessors at
+ * this clock take about 2^18 samples a second together. [any] */
 unsigned pc_sampling_period(int multiprocessors, int clock_khz);
 
 #endif

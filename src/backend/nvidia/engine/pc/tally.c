@@ -63,7 +63,7 @@ void pc_tally_reasons(struct pc_tally *t, const uint32_t *indices, size_t count)
         t->reasons[i].twin = find_twin(t, i);
 }
 
-/* Index of the reason with the library's number; reason_count: there is none. */
+/* Returns the index of the reason with the library's number; reason_count: there is none. */
 static size_t reason_at(const struct pc_tally *t, uint32_t index)
 {
     if (index < t->reason_count && t->reasons[index].index == index) /* mostly */
@@ -90,7 +90,7 @@ static void add_cell(struct pc_tally *t, uint32_t function, size_t reason, uint6
         ((struct pc_cell *)keyed_at(&t->cells, at))->samples += samples;
 }
 
-/* Samples of the reason's twin with "_not_issued", in place of the cell. */
+/* Returns the samples of the reason's twin with "_not_issued", in place of the cell. */
 static uint64_t idle_samples(const struct pc_tally *t, const struct pc_cell *c, int twin)
 {
     struct pc_cell key = *c;

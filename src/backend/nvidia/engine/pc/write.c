@@ -9,7 +9,7 @@
 
 static const char ENGINE[] = "PcSampling";
 
-/* A context's window, as it is written. */
+/* Describes a context's window, as it is written. */
 struct writing {
     struct trace *t;
     struct pc_context *c;

@@ -22,7 +22,7 @@ enum {
     REST_LEAST = 2, /* intervals, and FRESH: records of a shorter rest may not be readable yet */
 };
 
-/* ns: full buffers with more time between them have different causes. */
+/* Full buffers with more time between them, ns, have different causes. */
 static const int64_t CHANCE = 10000000000;
 
 static struct pm_object_params object_of(const struct pm_device *d)

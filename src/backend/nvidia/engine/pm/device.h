@@ -1,5 +1,5 @@
 /* device.h - the hardware counters of one device, sampled over time: the calls of CUPTI's PM
- * Sampling API that concern it, and its clock. Collector's thread.
+ * Sampling API that concern it, and its clock. Called by the collector's thread only.
  *
  * The device writes a record every interval into a buffer of the driver, whatever process runs on
  * it. A drain decodes new records into an image, which frees their room in the buffer; samples are
@@ -82,13 +82,13 @@ bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out);
 /* Empties the image for the next drain. Returns an enum cupti_result. */
 int pm_device_clear(struct pm_device *d);
 
-/* pm_device_pause stops records until the device is resumed: state PM_PAUSED; earlier records are
- * drained afterwards. The next function resumes: state PM_STARTED, or unchanged on failure; it
- * returns an enum cupti_result. */
+/* Stops records until the device is resumed: state PM_PAUSED; earlier records are drained
+ * afterwards. The next function resumes: state PM_STARTED, or unchanged on failure; it returns an
+ * enum cupti_result. */
 void pm_device_pause(struct pm_device *d);
 int pm_device_resume(struct pm_device *d);
 
-/* The time, ns, up to which all samples are read or counted as missing. */
+/* Returns the time, ns, up to which all samples are read or counted as missing. */
 int64_t pm_device_known(const struct pm_device *d);
 
 /* Counts the samples that the time between from and to (ns) lacks as missing, except those that may

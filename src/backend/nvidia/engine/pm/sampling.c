@@ -28,11 +28,11 @@ enum {
     TEXT = sizeof((struct err *)0)->text
 };
 
-/* ns: longest time of a drain, because the collector has other work, too; and of the last drain,
- * because a full buffer takes some tenths of a second. */
+/* Limits, in ns, the time of a drain, because the collector has other work, too; and of the last
+ * drain, because a full buffer takes some tenths of a second. */
 static const int64_t DRAIN_MOST = 200000000, END_MOST = 1000000000;
 
-/* Guarded by the engines' lock, except the atomic members. */
+/* This is guarded by the engines' lock, except the atomic members. */
 static struct {
     _Atomic uint32_t used;          /* devices that have contexts, bit by ordinal */
     _Atomic int64_t first[DEVICES]; /* ns: when CUPTI reported the first context; 0: not yet */
@@ -474,7 +474,7 @@ static void read_on(struct trace *t, struct pm_device *d, size_t had, int64_t en
     }
 }
 
-/* After a window, reads the remaining samples of the device, so that the next window begins with an
+/* Reads the remaining samples of the device after a window, so that the next window begins with an
  * empty buffer. */
 static void pause_device(struct trace *t, struct pm_device *d)
 {

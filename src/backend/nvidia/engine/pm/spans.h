@@ -18,7 +18,7 @@ struct pm_spans {
     uint64_t count; /* ever */
 };
 
-/* True if a window is open, or the session has no windows. */
+/* Returns true if a window is open, or the session has no windows. */
 bool pm_spans_open(const struct pm_spans *s);
 
 /* Begins a span. Returns the span that it replaces; all 0 if there was room. */
@@ -26,7 +26,7 @@ struct pm_span pm_spans_begin(struct pm_spans *s, int64_t at);
 /* Ends the open span; does nothing if none is open. */
 void pm_spans_end(struct pm_spans *s, int64_t at);
 
-/* True if the whole sample lies in a wanted time. */
+/* Returns true if the whole sample lies in a wanted time. */
 bool pm_spans_have(const struct pm_spans *s, const struct pm_sample *sample);
 
 /* Counts the missing samples of the wanted times. stopped: when the device was stopped, ns. */

@@ -8,7 +8,7 @@
  * Order of the library's calls: enable the context, size and prepare the image, configure, start;
  * then ranges; stop, decode. After decoding, the context may be configured and started again.
  *
- * One thread at a time; the context must be current when it is enabled and started. */
+ * Called by one thread at a time; the context must be current when it is enabled and started. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_CONTEXT_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_CONTEXT_H
 
@@ -41,13 +41,13 @@ int range_context_open(struct range_context *r, const struct profiler_library *l
                        const struct cupti *c, cuda_context context, uint32_t device,
                        const struct metric_list *m, const struct range_plan *plan, struct err *e);
 
-/* The following return an enum cupti_result. */
+/* The following functions return an enum cupti_result. */
 int range_context_start(struct range_context *r); /* again */
 int range_context_push(struct range_context *r, const char *name);
 int range_context_pop(struct range_context *r);
 
-/* For several passes: range_context_pause stops a pass, and says whether it was the last one; the
- * next function begins the next pass, in which the ranges have to be repeated. */
+/* These functions are for several passes: range_context_pause stops a pass, and says whether it was
+ * the last one; the next function begins the next pass, in which the ranges have to be repeated. */
 int range_context_pause(struct range_context *r, bool *last);
 int range_context_resume(struct range_context *r);
 

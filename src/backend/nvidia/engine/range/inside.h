@@ -40,7 +40,7 @@ struct range_result {
     double values[METRICS_MOST];
 };
 
-/* The metrics chosen from the list, by name, because the host may be closed when they are
+/* Holds the metrics chosen from the list, by name, because the host may be closed when they are
  * reported. */
 struct range_choice {
     size_t count, left_count, passes;                     /* count 0: not chosen yet */
@@ -50,7 +50,7 @@ struct range_choice {
     bool reported;
 };
 
-/* Why something was not counted. */
+/* Says why something was not counted. */
 enum range_passed {
     OTHER_CONTEXT,
     OTHER_THREAD,
@@ -114,7 +114,7 @@ void ranges_leave(void);
 
 void ranges_pass_by(enum range_passed why); /* without the lock, too */
 
-/* The reason as part of a sentence. */
+/* Returns the reason as part of a sentence. */
 const char *ranges_why(enum range_passed why);
 void ranges_fail_on(struct trace *t, int result, const char *doing);
 

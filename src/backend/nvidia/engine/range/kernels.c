@@ -13,7 +13,8 @@
 
 static const struct range_plan plan_kernels = {RANGE_KERNELS, REPLAY_KERNEL, RANGE_PASSES_MOST, 1};
 
-/* True if this launch is counted: it is then one less of those that are left of its kernel. */
+/* Returns true if this launch is counted: it is then one less of those that are left of its
+ * kernel. */
 static bool wanted(struct trace *t, const char *name)
 {
     bool outside = t->switched && !atomic_load_explicit(&t->window, memory_order_relaxed);

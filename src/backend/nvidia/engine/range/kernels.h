@@ -5,11 +5,11 @@
 
 #include "backend/nvidia/trace.h"
 
-/* With range_kernels: the kind of launch in which the calling thread is. */
+/* Names, with range_kernels, the kind of launch in which the calling thread is. */
 enum range_launching { LAUNCH_NONE, LAUNCH_BESIDE, LAUNCH_COUNTED };
 
-/* RangeProfiler's state of the calling thread. It is small, because there is little thread-local
- * memory for libraries that are loaded late. */
+/* Holds RangeProfiler's state of the calling thread. It is small, because there is little
+ * thread-local memory for libraries that are loaded late. */
 struct range_thread {
     bool inside; /* the thread is calling the library, which may call us back on this thread */
     bool unread; /* the thread has counted ranges that may not have been decoded */
@@ -20,14 +20,14 @@ struct range_thread {
 };
 extern __thread struct range_thread range_thread __attribute__((tls_model("initial-exec")));
 
-/* With range_kernels: range_kernels_begin reports that the calling thread launches a kernel of
-  * this mangled name, or, with NULL, work that is not counted (several kernels, a graph). The next
-  * function has to be called when the launch has returned. Launches wait while a launch of another
-  * thread is counted. [hot] */
+/* These functions are for range_kernels: range_kernels_begin reports that the calling thread
+ * launches a kernel of this mangled name, or, with NULL, work that is not counted (several kernels,
+ * a graph). The next function has to be called when the launch has returned. Launches wait while a
+ * launch of another thread is counted. [hot] */
 void range_kernels_begin(struct trace *t, const char *name);
 void range_kernels_end(struct trace *t, const char *name, uint32_t correlation, bool done);
 
-/* The time at which a repeated kernel ran, which its record does not have; false: unknown.
+/* Finds the time at which a repeated kernel ran, which its record does not have; false: unknown.
  * [collector] */
 bool range_kernels_times(uint32_t correlation, int64_t *start, int64_t *duration);
 

@@ -12,7 +12,7 @@ enum { WORDS = 1 << 15, BITS = 32 };
 /* Names in CUDA 13.0; those of other versions are not known. */
 static const char *const names[] = {"WaitNs"};
 
-/* A word for 32 ids: the upper half tells which ids, the lower has a bit for each that was
+/* This is a word for 32 ids: the upper half tells which ids, the lower has a bit for each that was
  * launched. */
 static _Atomic uint64_t launched[WORDS];
 
@@ -24,7 +24,8 @@ static bool is_named(const char *name)
     return false;
 }
 
-/* Without id 0, whose ids' half would be that of a word never written. */
+/* Returns the half for an id; id 0 is left out, because its ids' half would be that of a word never
+ * written. */
 static uint64_t half_of(uint32_t correlation)
 {
     return (uint64_t)(correlation / BITS + 1) << BITS;

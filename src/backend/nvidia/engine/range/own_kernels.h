@@ -14,7 +14,8 @@
 /* Reports that the program launches a kernel of this name; NULL: unknown. [hot] */
 void own_kernels_launch(const char *name, uint32_t correlation);
 
-/* True if a record, which is not of a graph's node, is that of a profiler's kernel. [collector] */
+/* Returns true if a record, which is not of a graph's node, is that of a profiler's kernel.
+ * [collector] */
 bool own_kernels_is(const char *name, uint32_t correlation);
 
 #endif

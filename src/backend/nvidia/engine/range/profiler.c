@@ -86,7 +86,7 @@ static void choose(struct range_choice *c)
     memcpy(c->chip, h->chip, sizeof c->chip);
 }
 
-/* The context of this thread if it may be counted, else NULL. */
+/* Returns the context of this thread if it may be counted, else NULL. */
 static cuda_context countable(struct trace *t, uint32_t *device)
 {
     cuda_context current = cuda_current();
@@ -351,7 +351,7 @@ static void ranges_wake(struct trace *t)
     ranges_leave();
 }
 
-/* True if the engine is not told that this scope begins. */
+/* Returns true if the engine is not told that this scope begins. */
 static bool is_ignored(struct trace *t, uint64_t instance)
 {
     if (range_thread.own && range_thread.own == atomic_load(&ranging.open_instance)) {

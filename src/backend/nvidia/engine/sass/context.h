@@ -23,7 +23,7 @@ enum { SASS_CONTEXTS = 64 };         /* at a time */
 enum { SASS_DEVICES = 64 };          /* by the driver's ordinal */
 enum { SASS_RECORDS_MAX = 1 << 21 }; /* most metrics of instructions that are taken at once */
 
-/* The metrics that a device is to count. A device is configured once in a process: after a
+/* Holds the metrics that a device is to count. A device is configured once in a process: after a
  * configuration was unset, CUPTI refuses another one (error 8, seen with CUDA 13.0). */
 struct sass_device {
     bool configured;
@@ -77,7 +77,8 @@ void sass_context_disable(struct sass_context *c, const struct sass_library *l, 
 struct sass_context *sass_contexts_find(struct sass_context *all, cuda_context handle);
 struct sass_context *sass_contexts_room(struct sass_context *all);
 
-/* True if a context is counted, so that launches have to be kept out while its counts are taken. */
+/* Returns true if a context is counted, so that launches have to be kept out while its counts are
+ * taken. */
 bool sass_contexts_count(const struct sass_context *all);
 
 /* Frees everything, also counts that were not taken: state SASS_FREE. */

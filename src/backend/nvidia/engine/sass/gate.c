@@ -83,8 +83,8 @@ void sass_gate_leaves(void)
         notify();
 }
 
-/* True if calls of other threads are running. The ended calls are read first, so that a call that
- * returns in between still counts as running. */
+/* Returns true if calls of other threads are running. The ended calls are read first, so that a
+ * call that returns in between still counts as running. */
 static bool busy(void)
 {
     uint64_t in = atomic_load(&me.session), returned = atomic_load(&me.ended[in % SESSIONS]);

@@ -26,8 +26,8 @@ void sass_gate_leaves(void);
 
 /* Shuts the gate, and waits up to patience (ns; 0: not at all) for the calls of other threads.
  * True: no call is under way until the gate is opened. False: some are; the gate is shut all the
- * same, but counting must not be switched on in any context. One thread at a time, under the
- * engines' lock. [any] */
+ * same, but counting must not be switched on in any context. Called by one thread at a time, under
+ * the engines' lock. [any] */
 __attribute__((warn_unused_result)) bool sass_gate_shut(int64_t patience);
 void sass_gate_open(void);
 

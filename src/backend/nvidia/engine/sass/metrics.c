@@ -24,15 +24,17 @@
 #include <string.h>
 
 static const int64_t PERIOD = 1000000000; /* ns between two times at which counts are taken */
-/* ns: how long launches may take to return, when a context is destroyed or code is unloaded. */
+/* Limits, in ns, how long launches may take to return, when a context is destroyed or code is
+ * unloaded. */
 #define PATIENCE INT64_C(2000000000)
 static const int64_t ENDING_PATIENCE = 100000000;
-/* ns between two attempts to begin counting in contexts: launches wait a tenth of that at most. */
+/* Sets the ns between two attempts to begin counting in contexts: launches wait a tenth of that at
+ * most. */
 static const int64_t RETRY = 1000000000;
 _Static_assert(DETACH_PATIENCE + ENGINE_PATIENCE + PATIENCE <= TRACE_STOP_MOST,
                "a session's end may wait for all of them");
 
-/* Guarded by the engines' lock, unless the comment of a member says otherwise. */
+/* This is guarded by the engines' lock, unless the comment of a member says otherwise. */
 static struct {
     struct sass_library library; /* constant once it is filled */
     bool opened;                 /* [owner] */
@@ -211,7 +213,7 @@ static bool take_all(void)
     return taken;
 }
 
-/* When the next context is due, at most a period from now. The lock is held. */
+/* Returns when the next context is due, at most a period from now. The lock is held. */
 static int64_t next_due(void)
 {
     int64_t next = clock_mono() + PERIOD;

@@ -22,7 +22,7 @@
 
 extern const struct nv_engine_ops sass_metrics_engine;
 
-/* For Deep, called before the session starts: nothing is counted until sass_metrics_begin.
+/* This is called for Deep before the session starts: nothing is counted until sass_metrics_begin.
  * [owner] */
 void sass_metrics_defer(void);
 

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-/* M(group, the driver's name) */
+/* Lists m(group, the driver's name) */
 #define SASS_LIST(M)                                                                               \
     M(RUN, "smsp__sass_inst_executed")                                                             \
     M(RUN, "smsp__sass_thread_inst_executed")                                                      \

@@ -19,7 +19,7 @@ static void describe(struct sink *s, uint32_t id, const struct sass_device *d)
     setting_text(s, ENGINE, id, "configure_us", text);
 }
 
-/* A context's window, as it is written. */
+/* Describes a context's window, as it is written. */
 struct writing {
     struct trace *t;
     struct sass_context *c;
