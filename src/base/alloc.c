@@ -31,7 +31,7 @@ int64_t mem_count(void)
     return atomic_load_explicit(&count, memory_order_relaxed);
 }
 
-/* True when this allocation is the one to fail. */
+/* Returns true when this allocation is the one to fail. */
 static bool mem_refused(void)
 {
     if (__builtin_expect(!atomic_load_explicit(&armed, memory_order_relaxed), 1))

@@ -1,7 +1,7 @@
 /* alloc.h - memory: malloc, with a way to make an allocation fail.
  *
- * Every allocation of the product goes through these functions, so that a test can
- * let the n-th one fail and check that the caller copes. Any thread. */
+ * Every allocation of the product goes through these functions, so that a test can let the n-th one
+ * fail and check that the caller copes. Called by any thread. */
 #ifndef GPUFL_BASE_ALLOC_H
 #define GPUFL_BASE_ALLOC_H
 
@@ -16,8 +16,9 @@ char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 void mem_free(void *p);
 
-/* Whole pages from the system, zeroed at their first use; NULL when out of memory. mem_pages_free
- * returns them to the system at once, whatever the program's malloc does with freed memory. */
+/* Returns whole pages from the system, zeroed at their first use; NULL when out of memory.
+ * mem_pages_free returns them to the system at once, whatever the program's malloc does with freed
+ * memory. */
 void *mem_pages(size_t count, size_t size);              /* checks the product */
 void mem_pages_free(void *p, size_t count, size_t size); /* p may be NULL */
 

@@ -1,8 +1,8 @@
 /* bins.h - bins for durations and sizes: up to 255 each value has a bin of its own,
  * above that 128 bins of equal width share an octave.
  *
- * The middle of a bin differs from each value in it by at most 1/256 (0.39 %). Numbers
- * of bins are stored in files, so they never change. Pure; any thread. */
+ * The middle of a bin differs from each value in it by at most 1/256 (0.39 %). Numbers of bins are
+ * stored in files, so they never change. The functions have no state. Called by any thread. */
 #ifndef GPUFL_BASE_BINS_H
 #define GPUFL_BASE_BINS_H
 

@@ -1,7 +1,7 @@
 /* buf.h - a growing byte buffer with a ceiling.
  *
  * The first failure sticks: later puts do nothing and buf_error returns it, so that an encoder
- * checks once at its end. Owner's thread. */
+ * checks once at its end. Called by the owner's thread only. */
 #ifndef GPUFL_BASE_BUF_H
 #define GPUFL_BASE_BUF_H
 

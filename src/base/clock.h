@@ -1,7 +1,7 @@
 /* clock.h - time. All records are on CLOCK_MONOTONIC, in ns.
  *
- * Only the simulated backend replaces the source, before a session starts, so that
- * its sessions are reproducible. Any thread.
+ * Only the simulated backend replaces the source, before a session starts, so that its sessions are
+ * reproducible. Called by any thread.
  * Hot paths that need no time in ns at once read tick.h's clock, which costs less. */
 #ifndef GPUFL_BASE_CLOCK_H
 #define GPUFL_BASE_CLOCK_H
@@ -12,7 +12,7 @@
 int64_t clock_mono(void);       /* ns, or the replaced source [hot] */
 int64_t clock_real(void);       /* ns since the Unix epoch */
 int64_t clock_thread_cpu(void); /* CPU time of the calling thread, ns */
-/* CPU time of a thread of this process, ns; -1: there is no such thread. [any] */
+/* Returns the CPU time of a thread of this process, ns; -1: there is no such thread. [any] */
 int64_t clock_cpu_of_thread(int32_t tid);
 int64_t clock_process_cpu(void); /* for tests */
 

@@ -35,7 +35,7 @@ static inline char *digits_put8(char *p, uint32_t v)
     return p + 8 - zeros;
 }
 
-/* All eight digits of v < 10^8. */
+/* Writes all eight digits of v < 10^8. */
 static inline char *digits_put8_full(char *p, uint32_t v)
 {
     uint64_t d = digits_spread(v) | 0x3030303030303030ull;
@@ -43,7 +43,7 @@ static inline char *digits_put8_full(char *p, uint32_t v)
     return p + 8;
 }
 
-/* Any v; may touch DIGITS_ROOM bytes at p. */
+/* Writes any v, and may touch DIGITS_ROOM bytes at p. */
 static inline char *digits_put_u64(char *p, uint64_t v)
 {
     const uint64_t e8 = 100000000;

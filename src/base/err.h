@@ -1,7 +1,7 @@
 /* err.h - errors: the codes of gpufl.h, and a text for the person who must act.
  *
- * Functions return 0 or a negative enum gpufl_error. Where a human must act the
- * last parameter is a struct err *, which may be NULL. Any thread. */
+ * Functions return 0 or a negative enum gpufl_error. Where a human must act the last parameter is a
+ * struct err *, which may be NULL. Called by any thread. */
 #ifndef GPUFL_BASE_ERR_H
 #define GPUFL_BASE_ERR_H
 
@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* A value of vendor: the text has words of a database, which are for the log, not for a client. */
+/* This value of vendor says that the text has words of a database, which are for the log, not for a
+ * client. */
 #define ERR_ENGINE (-1L)
 
 struct err {
@@ -27,22 +28,22 @@ const char *err_text(int code);
 /* Fills *e (where not NULL) and returns code. [any] */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* err_set with a vendor's or errno's value. With IO, PERM, NOENT and FULL a positive vendor is an
- * errno, whose text is appended. [any] */
+/* Does what err_set does, with a vendor's or errno's value. With IO, PERM, NOENT and FULL a
+ * positive vendor is an errno, whose text is appended. [any] */
 int err_set_vendor(struct err *e, int code, long vendor, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* err_set with NOMEM and its sentence. [any] */
+/* Does what err_set does, with NOMEM and its sentence. [any] */
 static inline int err_nomem(struct err *e)
 {
     (void)err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
     return GPUFL_E_NOMEM;
 }
 
-/* True if the error is that of a full disk, whatever its code is. [any] */
+/* Returns true if the error is that of a full disk, whatever its code is. [any] */
 bool err_disk_full(const struct err *e);
 
-/* The gpufl code that fits an errno. [any] */
+/* Returns the gpufl code that fits an errno. [any] */
 int err_from_errno(int errnum);
 
 #endif

@@ -1,9 +1,9 @@
 /* intern.h - strings to ids and back, process-wide.
  *
- * Ids count from 1 in order of first sight and are never reused; text stays
- * valid until intern_fini. A new string takes a mutex, so hot paths keep a cache of
- * their own in front. Beyond max_entries or max_bytes intern_id returns the id
- * of "(other)" and counts the string. Any thread. */
+ * Ids count from 1 in order of first sight and are never reused; text stays valid until
+ * intern_fini. A new string takes a mutex, so hot paths keep a cache of their own in front. Beyond
+ * max_entries or max_bytes intern_id returns the id of "(other)" and counts the string. Called by
+ * any thread. */
 #ifndef GPUFL_BASE_INTERN_H
 #define GPUFL_BASE_INTERN_H
 
@@ -28,7 +28,7 @@ const char *intern_text(struct intern *t, uint32_t id, size_t *len);
 uint32_t intern_count(struct intern *t);     /* highest id given out */
 uint64_t intern_overflows(struct intern *t); /* strings answered as "(other)" */
 
-/* 64-bit content hash used here; good for caches in front. [any] */
+/* Returns the 64-bit content hash used here; good for caches in front. [any] */
 uint64_t intern_hash(const char *text, size_t len);
 
 #endif

@@ -51,7 +51,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* Four hex digits at s, or -1. */
+/* Returns the value of the four hex digits at s, or -1. */
 static int hex4(const char *s, const char *end)
 {
     if (end - s < 4)

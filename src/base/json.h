@@ -1,6 +1,6 @@
-/* json.h - a pull reader for small JSON texts in memory: option files and the
- * header lines of logs. Nothing is allocated; strings are unescaped into the
- * caller's buffer. Depth is limited to 32. Owner's thread. */
+/* json.h - a pull reader for small JSON texts in memory: option files and the header lines of logs.
+ * Nothing is allocated; strings are unescaped into the caller's buffer. Depth is limited to 32.
+ * Called by the owner's thread only. */
 #ifndef GPUFL_BASE_JSON_H
 #define GPUFL_BASE_JSON_H
 
@@ -43,15 +43,15 @@ void json_init(struct json *j, const char *text, size_t len);
  * until JSON_END; json_skip skips the rest. */
 struct json_value json_read(struct json *j);
 
-/* Inside an object: the next key (unescaped into key, cut at size) and its
- * value; JSON_END after the last, JSON_ERROR when malformed. */
+/* Returns the next key of an object (unescaped into key, cut at size) and its value; JSON_END after
+ * the last, JSON_ERROR when malformed. */
 struct json_value json_key(struct json *j, char *key, size_t size);
 
-/* One member of an object: takes the value into `to`, or skips it (json_skip). False ends the
- * walk. */
+/* Takes the value of one member of an object into `to`, or skips the value (json_skip). False ends
+ * the walk. */
 typedef bool json_take(struct json *j, const char *key, struct json_value v, void *to);
 
-/* Inside an object: gives each member to `take`, with at most 127 bytes of its key. True: the walk
+/* Gives each member of an object to `take`, with at most 127 bytes of its key. True: the walk
  * reached the end of the object. False: the text is malformed (j->error), or take ended the walk.
  * Use this function for objects with known keys; json_key is what this function is made of. */
 bool json_members(struct json *j, json_take *take, void *to);
@@ -60,7 +60,7 @@ bool json_members(struct json *j, json_take *take, void *to);
  * a call of take, if the text is no object. */
 bool json_document(const char *text, size_t len, json_take *take, void *to);
 
-/* Inside an array: the next element. */
+/* Returns the next element of an array. */
 struct json_value json_next(struct json *j);
 
 /* Passes over the value that was returned last, an object or array. */

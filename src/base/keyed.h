@@ -3,7 +3,8 @@
  * The first key_size bytes of an item are its key. Keys are compared as bytes, so the caller zeroes
  * a key, padding included, before filling it in. Item 0 means "none": a key that finds no room
  * within `max` items gets index 0. Single items are never removed, and keep their index until
- * keyed_clear; a pointer to an item is valid until the next item is added. Owner's thread. */
+ * keyed_clear; a pointer to an item is valid until the next item is added. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_BASE_KEYED_H
 #define GPUFL_BASE_KEYED_H
 

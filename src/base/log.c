@@ -67,7 +67,7 @@ void log_set_sink(void (*fn)(enum log_level, const char *line))
     atomic_store_explicit(&line_sink, fn, memory_order_release);
 }
 
-/* Not clock_mono: a simulated clock may stand still. */
+/* Does not read clock_mono, because a simulated clock may stand still. */
 static int64_t now_ns(void)
 {
     struct timespec ts;
@@ -92,8 +92,8 @@ static struct place *place_find(uintptr_t key, int64_t now)
     return unused;
 }
 
-/* True if this place may log now. *held: how many of its lines were held back before. If two
- * threads take one slot at the same time, at worst both lines are written. */
+/* Returns true if this place may log now. *held: how many of its lines were held back before. If
+ * two threads take one slot at the same time, at worst both lines are written. */
 static bool place_may_speak(uintptr_t key, uint32_t *held)
 {
     *held = 0;

@@ -16,7 +16,7 @@ enum {
     HELP_LEFT = 32, /* widest left column */
 };
 
-/* A unit and its factor; the table of a kind ends with a NULL suffix. */
+/* Holds a unit and its factor; the table of a kind ends with a NULL suffix. */
 struct unit {
     const char *suffix; /* lower case */
     int64_t factor;
@@ -65,8 +65,8 @@ int opt_int(const char *s, int64_t *v)
     return 0;
 }
 
-/* "12", "1.5G", "500ms": exact in integers, a fraction finer than the unit is cut. bare: the unit
- * of a number without one; NULL: the table's. */
+/* Parses a text like "12", "1.5G", "500ms": exact in integers, a fraction finer than the unit is
+ * cut. bare: the unit of a number without one; NULL: the table's. */
 static int parse_scaled(const char *s, const struct unit *units, const char *bare, int64_t *out)
 {
     int64_t whole, fraction = 0, scale = 1;
@@ -113,7 +113,7 @@ int opt_bool(const char *s, bool *v)
     return GPUFL_E_INVAL;
 }
 
-/* Lower case without '-' and '_'; false if it does not fit. */
+/* Writes the name in lower case without '-' and '_'; false if it does not fit. */
 static bool name_fold(const char *s, char out[NAME_BYTES])
 {
     size_t n = 0;
@@ -158,7 +158,7 @@ static size_t name_distance(const char *a, const char *b)
     return one[lb];
 }
 
-/* The nearest name seen so far to one that was typed. */
+/* Holds the nearest name seen so far to one that was typed. */
 struct nearest {
     char typed[NAME_BYTES]; /* folded; "" where it is too long to compare */
     const char *name;       /* NULL: none near enough */
@@ -410,7 +410,7 @@ int opt_parse(const struct opt *table, int flags, int argc, char **argv, int *op
     return 0;
 }
 
-/* "  -o, --output DIR" */
+/* Writes the left column, such as " -o, --output DIR". */
 static void help_left(const struct opt *o, struct buf *left)
 {
     buf_clear(left);

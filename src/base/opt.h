@@ -26,7 +26,7 @@ enum opt_kind {
     OPT_FOREIGN,  /* an option that this program does not have: refused with the sentence in arg */
 };
 
-/* The target of an OPT_LIST; a value too many is GPUFL_E_FULL with a sentence. */
+/* This is the target of an OPT_LIST; a value too many is GPUFL_E_FULL with a sentence. */
 struct opt_list {
     const char **items; /* caller's array; the texts lie inside argv */
     size_t max;         /* room in items */
@@ -52,10 +52,11 @@ enum { OPT_STOP_AT_OPERAND = 1 };
 int opt_parse(const struct opt *table, int flags, int argc, char **argv, int *operands,
               struct err *e);
 
-/* Help of a table: aligned, wrapped at 80 columns. */
+/* Prints the help of a table, aligned and wrapped at 80 columns. */
 void opt_help(const struct opt *table, FILE *out);
 
-/* Parsers of the kinds, also for environment and config values. 0 or GPUFL_E_INVAL. */
+/* Parse the kinds of values, also those of the environment and of config files. 0 or
+ * GPUFL_E_INVAL. */
 int opt_int(const char *s, int64_t *v);
 int opt_duration(const char *s, int64_t *ns);
 int opt_size(const char *s, int64_t *bytes);

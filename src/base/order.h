@@ -9,11 +9,11 @@
 
 #include <stddef.h>
 
-/* -1, 0 or 1; both arguments are evaluated twice. */
+/* This is -1, 0 or 1; both arguments are evaluated twice. */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* How many of `count` sorted items come before a place. `before`, an expression with the index `i`,
- * is true for these items and false for all after them. Looks at log2(count) items. */
+/* Says how many of `count` sorted items come before a place. `before`, an expression with the index
+ * `i`, is true for these items and false for all after them. Looks at log2(count) items. */
 #define ORDER_PLACE(count, i, before)                                                              \
     __extension__({                                                                                \
         size_t low_ = 0, high_ = (count);                                                          \

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* True for U+0080 to U+009F, U+202A to U+202E and U+2066 to U+2069. s: well-formed, len bytes. */
+/* Returns true for U+0080 to U+009F, U+202A to U+202E and U+2066 to U+2069. s: well-formed, len
+ * bytes. */
 static bool acts(const unsigned char *s, size_t len)
 {
     if (len == 2)

@@ -1,8 +1,8 @@
 /* printable.h - text of others that is shown to a person.
  *
- * Names come from logs and programs that cannot be trusted, and a terminal obeys
- * control characters, so control characters must not reach a terminal. Files for
- * programs (JSON, logs) escape them instead and keep every byte. Any thread. */
+ * Names come from logs and programs that cannot be trusted, and a terminal obeys control
+ * characters, so control characters must not reach a terminal. Files for programs (JSON, logs)
+ * escape them instead and keep every byte. Called by any thread. */
 #ifndef GPUFL_BASE_PRINTABLE_H
 #define GPUFL_BASE_PRINTABLE_H
 

@@ -22,7 +22,7 @@ struct queue {
         NULL                                                                                       \
     }
 
-/* [hot] any number of producers. */
+/* Any number of producers may call this function. [hot] */
 static inline void queue_push(struct queue *q, struct queue_node *n)
 {
     struct queue_node *top = atomic_load_explicit(&q->top, memory_order_relaxed);

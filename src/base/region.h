@@ -1,7 +1,7 @@
 /* region.h - memory that is taken piece by piece and freed all at once.
  *
  * A region holds the memory of one request or one answer: single pieces are not freed, and a
- * ceiling bounds the whole. Owner's thread. */
+ * ceiling bounds the whole. Called by the owner's thread only. */
 #ifndef GPUFL_BASE_REGION_H
 #define GPUFL_BASE_REGION_H
 

@@ -28,7 +28,7 @@ struct ring {
 int ring_init(struct ring *r, uint32_t capacity, uint32_t slot_size);
 void ring_fini(struct ring *r);
 
-/* How many slots the producer can push without being refused. [hot, producer] */
+/* Returns how many slots the producer can push without being refused. [hot, producer] */
 static inline uint32_t ring_room(struct ring *r, uint32_t want)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);

@@ -37,7 +37,7 @@ static bool kernel_keeps_time_with(const char *source)
     return n > (ssize_t)len && memcmp(text, source, len) == 0 && text[len] == '\n';
 }
 
-/* False if a read of the counter would kill the process (prctl PR_SET_TSC). */
+/* Returns false if a read of the counter would kill the process (prctl PR_SET_TSC). */
 static bool counter_is_allowed(void)
 {
     int mode = PR_TSC_ENABLE;

@@ -44,8 +44,8 @@ struct tick_curve {
     struct tick_knot knots[TICK_KNOTS];
 };
 
-/* True: tick_now reads the counter. Written by tick_begin only, relaxed: the gate, through which a
- * session becomes visible to other threads, orders it. */
+/* This is true if tick_now reads the counter. Written by tick_begin only, relaxed: the gate,
+ * through which a session becomes visible to other threads, orders it. */
 extern _Atomic bool tick_counts __attribute__((visibility("hidden")));
 
 static inline uint64_t tick_counter(void)
@@ -82,7 +82,8 @@ int64_t tick_curve_ns(const struct tick_curve *c, uint64_t tick);
 /* Returns a number of ticks in ns, by the mean slope. [collector] */
 int64_t tick_curve_length(const struct tick_curve *c, uint64_t ticks);
 
-/* A number of ns in ticks; 0: the curve has one knot only, so a tick's length is not known. */
+/* Returns a number of ns in ticks; 0: the curve has one knot only, so a tick's length is not
+ * known. */
 uint64_t tick_curve_ticks(const struct tick_curve *c, int64_t ns);
 
 /* Returns the greatest error of a knot, ns. [collector] */

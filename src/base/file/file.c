@@ -131,7 +131,7 @@ int file_write_shielded(int fd, const void *data, size_t n)
     return rc;
 }
 
-/* read(2) without EINTR. */
+/* Calls read(2), and calls it again after EINTR. */
 static ssize_t read_some(int fd, void *data, size_t n)
 {
     ssize_t got;
@@ -289,7 +289,7 @@ int64_t file_free_bytes(const char *dir)
     return (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize;
 }
 
-/* State of one compression. It is set to empty first, so that gzip_close always works. */
+/* Holds the state of one compression. It is set to empty first, so that gzip_close always works. */
 struct gzip {
     int at;                 /* descriptor of the directory that the names are below */
     const char *src, *part; /* names, for the sentences */

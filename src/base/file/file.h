@@ -1,7 +1,6 @@
 /* file.h - files and directories, with sentences for what goes wrong.
  *
- * Descriptors are close-on-exec. Writing is write(2) until all is written.
- * Any thread. */
+ * Descriptors are close-on-exec. Writing is write(2) until all is written. Called by any thread. */
 #ifndef GPUFL_BASE_FILE_H
 #define GPUFL_BASE_FILE_H
 
@@ -48,7 +47,7 @@ void file_remove_named(const char *dir, const char *prefix, const char *suffix);
 bool file_is_regular(const char *path);   /* opening any other file may block for ever */
 int64_t file_free_bytes(const char *dir); /* for an unprivileged user; -1: unknown */
 
-/* Identity of the file that a descriptor was opened on. The traced program may close our
+/* Holds the identity of the file that a descriptor was opened on. The traced program may close our
  * descriptors, and then gets their numbers for its own files. */
 struct file_id {
     uint64_t device, inode; /* zeros: none */
@@ -56,8 +55,9 @@ struct file_id {
 };
 
 struct file_id file_id(int fd);
-/* The identity with the time of birth, because a new file may get the inode of a removed one. Only
- * for our own programs: the sandbox of a traced program may kill a process that calls statx. */
+/* Returns the identity with the time of birth, because a new file may get the inode of a removed
+ * one. Only our own programs call this function: the sandbox of a traced program may kill a process
+ * that calls statx. */
 struct file_id file_id_born(int fd);
 bool file_is(int fd, struct file_id id); /* true: fd still refers to that file */
 
@@ -65,14 +65,14 @@ bool file_is(int fd, struct file_id id); /* true: fd still refers to that file *
  * stays. */
 int file_gzip(const char *src, const char *dst, int level, struct err *e);
 
-/* file_gzip with names relative to the directory of a descriptor (AT_FDCWD: the current one). Once
- * *stop is true the call gives up within a few milliseconds: GPUFL_E_STATE, and no file is left.
- * stop may be NULL; it is read relaxed. */
+/* Does what file_gzip does, with names relative to the directory of a descriptor (AT_FDCWD: the
+ * current one). Once *stop is true the call gives up within a few milliseconds: GPUFL_E_STATE, and
+ * no file is left. stop may be NULL; it is read relaxed. */
 int file_gzip_at(int at, const char *src, const char *dst, int level, const _Atomic bool *stop,
                  struct err *e);
 
-/* True if the name is that of a packed part (.gz, .zst), to which nothing is written any more.
- * [any] */
+/* Returns true if the name is that of a packed part (.gz, .zst), to which nothing is written any
+ * more. [any] */
 bool file_is_named_packed(const char *path);
 
 #endif

@@ -22,7 +22,7 @@ static int spelled(const char *s)
     return digit(s[2]) << 4 | digit(s[3]);
 }
 
-/* How many bytes at s stay as they are; 0: the first one has to be spelled. */
+/* Returns how many bytes at s stay as they are; 0: the first one has to be spelled. */
 static size_t plain(const char *s, size_t n)
 {
     if ((unsigned char)*s >= 0x80)

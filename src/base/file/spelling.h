@@ -3,7 +3,7 @@
  * A path is bytes, a log is UTF-8. A byte of a path that is not UTF-8 is written as `\xff`, with
  * two lower-case hexadecimal digits. So that every text has one meaning, a backslash that would
  * begin such a spelling is itself written `\x5c`. All other paths stay as they are, so that a
- * program that does not know this spelling still shows a readable path. Any thread. */
+ * program that does not know this spelling still shows a readable path. Called by any thread. */
 #ifndef GPUFL_BASE_SPELLING_H
 #define GPUFL_BASE_SPELLING_H
 

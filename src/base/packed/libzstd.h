@@ -32,7 +32,7 @@ struct libzstd {
     unsigned (*ZSTD_isError)(size_t code);
 };
 
-/* NULL: the library is not on this machine, or older than 1.4. */
+/* Returns the library; NULL: this machine has none, or one older than 1.4. */
 const struct libzstd *libzstd(void);
 
 #endif

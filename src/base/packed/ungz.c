@@ -94,7 +94,7 @@ static enum step by_isal(struct ungz *u)
 }
 #endif
 
-/* False: out of memory, and u->step stays. */
+/* Returns false if there is no memory; u->step then stays. */
 static bool zlib_begin(struct ungz *u)
 {
     u->z.zalloc = zmem_alloc;
@@ -161,7 +161,7 @@ static unsigned inflate_some(struct ungz *u, int fd, void *out, unsigned room)
     return room - u->room;
 }
 
-/* After ISA-L found damage: lets zlib begin the file again. False if that is not possible. */
+/* Lets zlib begin the file again, after ISA-L found damage. False if that is not possible. */
 static bool begin_again(struct ungz *u, int fd)
 {
     if (u->step == by_zlib || lseek(fd, 0, SEEK_SET) || !zlib_begin(u))

@@ -21,7 +21,8 @@ struct unzst;
 
 bool unzst_is(const unsigned char magic[UNZST_MAGIC]);
 
-/* 0; GPUFL_E_UNAVAILABLE: libzstd is not on this machine; _NOMEM. path: for the sentence. */
+/* Returns 0; GPUFL_E_UNAVAILABLE: libzstd is not on this machine; _NOMEM. path: for the
+ * sentence. */
 int unzst_open(struct unzst **out, const char *path, struct err *e);
 void unzst_close(struct unzst *u); /* NULL: none */
 

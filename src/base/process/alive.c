@@ -11,7 +11,7 @@
 
 enum { STAT_SIZE = 1024 };
 
-/* When a process started, ns since the machine's start; -1: there is no such process. */
+/* Returns when a process started, ns since the machine's start; -1: there is no such process. */
 static int64_t process_start(int64_t pid)
 {
     char path[64], text[STAT_SIZE];

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Argument of dl_iterate_phdr: the name looked for, and the library found. */
+/* This is the argument of dl_iterate_phdr: the name looked for, and the library found. */
 struct search {
     const char *prefix;
     size_t prefix_len;
@@ -50,7 +50,7 @@ static void loaded_path(void *handle, const char *candidate, char *path, size_t 
     snprintf(path, size, "%s", known ? map->l_name : candidate);
 }
 
-/* True for "NAME: cannot open shared object file: No such file…", which only says that the
+/* Returns true for "NAME: cannot open shared object file: No such file…", which only says that the
  * candidate is missing. Any other message (a missing dependency, a wrong architecture) is worth
  * reporting. */
 static bool says_only_absent(const char *message, const char *candidate)

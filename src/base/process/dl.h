@@ -3,7 +3,7 @@
  * Each library has an X-macro table of its functions. A struct of function pointers and a table of
  * struct dl_symbol are made from it; dl_fill fills the struct and names the functions that are
  * missing. Handles are never closed, because the program may hold pointers into the libraries.
- * Any thread. */
+ * Called by any thread. */
 #ifndef GPUFL_BASE_DL_H
 #define GPUFL_BASE_DL_H
 
@@ -26,8 +26,9 @@ void *dl_find_loaded(const char *prefix, char *path, size_t size);
  * loads; path gets what was loaded. On failure *e lists what was tried. */
 void *dl_open_first(const char *const *candidates, char *path, size_t size, struct err *e);
 
-/* "<folder of the program>/<to>/<file>": where an installed or built program of ours has its
- * libraries, whatever the run path of dlopen's caller is. "" if the path is unknown or too long. */
+/* Writes the path "<folder of the program>/<to>/<file>": where an installed or built program of
+ * ours has its libraries, whatever the run path of dlopen's caller is. "" if the path is unknown or
+ * too long. */
 void dl_beside_program(const char *to, const char *file, char *out, size_t size);
 
 /* Fills table (a struct of function pointers) from handle. GPUFL_E_UNAVAILABLE

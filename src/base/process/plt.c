@@ -24,7 +24,7 @@ enum { TYPE_CALL = R_AARCH64_JUMP_SLOT, TYPE_POINTER = R_AARCH64_GLOB_DAT };
 #error "gpufl runs on x86-64 and arm64"
 #endif
 
-/* The parts of a loaded library that are read. */
+/* Holds the parts of a loaded library that are read. */
 struct object {
     ElfW(Addr) base;
     const ElfW(Dyn) * dynamic;
@@ -72,7 +72,7 @@ static void read_dynamic(struct object *o)
         }
 }
 
-/* False if the library cannot be read in this way, like the vdso. */
+/* Returns false if the library cannot be read in this way, like the vdso. */
 static bool object_read(struct object *o, const struct dl_phdr_info *info)
 {
     ElfW(Addr) page = (ElfW(Addr))sysconf(_SC_PAGESIZE);

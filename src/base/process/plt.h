@@ -28,16 +28,16 @@ typedef bool plt_accept_fn(const char *path);
  * changed; cells that hold the replacement already do not count. */
 size_t plt_hook(const struct plt_hook *hooks, size_t count, plt_accept_fn *accept);
 
-/* Number of libraries that this process has loaded so far, unloaded ones included. While the
- * number stays, no library was loaded. 0: the loader does not say. */
+/* Returns the number of libraries that this process has loaded so far, unloaded ones included.
+ * While the number stays, no library was loaded. 0: the loader does not say. */
 unsigned long long plt_loaded(void);
 
-/* The name under which other libraries need the loaded library at this path (its DT_SONAME). False:
- * no library was loaded from there, or it has no such name. */
+/* Finds the name under which other libraries need the loaded library at this path (its DT_SONAME).
+ * False: no library was loaded from there, or it has no such name. */
 bool plt_soname(const char *path, char *out, size_t size);
 
-/* True if the program's executable (not its libraries) needs a library whose name begins with
- * prefix ("libcupti.so"); the name goes to out. */
+/* Returns true if the program's executable (not its libraries) needs a library whose name begins
+ * with prefix ("libcupti.so"); the name goes to out. */
 bool plt_program_needs(const char *prefix, char *out, size_t size);
 
 #endif

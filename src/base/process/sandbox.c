@@ -145,7 +145,7 @@ int sandbox_keep_names(void)
     return install(code, sizeof code / sizeof *code);
 }
 
-/* The calls that computing needs. No call that names a file, a process or an address is among
+/* Lists the calls that computing needs. No call that names a file, a process or an address is among
  * them. */
 static const unsigned allowed[] = {
     SYS_read,

@@ -19,7 +19,7 @@ static const int64_t MILLI = 1000000;
 
 /* ---- starting ------------------------------------------------------------------------------ */
 
-/* 0 or an errno. Everything above the standard descriptors is closed. */
+/* Returns 0 or an errno. Everything above the standard descriptors is closed. */
 static int give_files(posix_spawn_file_actions_t *files, const int fds[SPAWN_STANDARD])
 {
     int rc = 0;

@@ -4,7 +4,7 @@
  * Why posix_spawn and not fork: from a large process with threads only posix_spawn is both safe and
  * quick. If the kernel has pidfds, the process is held by one, so that waiting needs no polling and
  * a signal cannot reach another process with the same number.
- * Any thread; a struct spawned belongs to one owner. */
+ * Called by any thread; a struct spawned belongs to one owner. */
 #ifndef GPUFL_BASE_PROCESS_SPAWN_H
 #define GPUFL_BASE_PROCESS_SPAWN_H
 
@@ -32,7 +32,7 @@ struct spawned {
     int process; /* a descriptor of it, ours to close; -1: none */
 };
 
-/* Initializer of a struct spawned without a process. */
+/* Initializes a struct spawned without a process. */
 #define SPAWNED_NONE                                                                               \
     {                                                                                              \
         .process = -1                                                                              \

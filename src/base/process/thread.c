@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Arguments of the new thread, which frees them. */
+/* Holds the arguments of the new thread, which frees them. */
 struct start {
     char name[16];       /* with NUL, the kernel's limit */
     int nice;            /* added */
@@ -30,7 +30,7 @@ struct start {
     void *arg;           /* of fn */
 };
 
-/* initial-exec: one load instead of a call into the dynamic linker per use. */
+/* The model is initial-exec: one load instead of a call into the dynamic linker per use. */
 static __thread int32_t cached_id __attribute__((tls_model("initial-exec")));
 
 static __thread bool ours;

@@ -15,18 +15,19 @@ struct thread {
     bool running; /* joinable */
 };
 
-/* name: at most 15 bytes. nice (0 to 19): added to the thread's niceness if that is allowed. */
+/* Starts a thread. name: at most 15 bytes. nice (0 to 19): added to the thread's niceness if that
+ * is allowed. */
 int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void *), void *arg);
 void thread_join(struct thread *t);
 
-/* A sentence that says why the system refuses a thread, as far as its limits show, and what to do.
- * Static storage. */
+/* Returns a sentence that says why the system refuses a thread, as far as its limits show, and what
+ * to do. The text is static. */
 const char *thread_refusal(void);
 
 /* Returns the kernel id of the calling thread, cached per thread. [hot] */
 int32_t thread_id(void);
 
-/* True on a thread that was started here, false on the program's. [hot] */
+/* Returns true on a thread that was started here, false on the program's. [hot] */
 bool thread_is_ours(void);
 
 /* Drops the calling thread's cached id. Call this function in the child after fork. */
@@ -44,7 +45,7 @@ int wakeup_init(struct wakeup *w);
 void wakeup_fini(struct wakeup *w);
 void wakeup_signal(struct wakeup *w); /* [any] takes a lock: not on hot paths */
 
-/* True: signalled; false: timed out. A negative timeout waits without limit. */
+/* Returns true if signalled, false if timed out. A negative timeout waits without limit. */
 bool wakeup_wait(struct wakeup *w, int64_t timeout_ns);
 
 #endif
