@@ -278,11 +278,11 @@ int gpufl_bench_idle(bool on)
     return other ? other->bench_idle(on) : session_idle(on);
 }
 
-/* Called by the driver inside cuInit, so it must not call the driver. 1: a session runs in this
- * process, or was not wanted; 0: the session could not begin. NVIDIA documents no meaning of the
- * result; CUPTI's injection samples return 0 if they could not register. The driver might then
- * unload the library, so the library is linked with -z nodelete, and a session that could not begin
- * is undone before 0 is returned. */
+/* The driver calls this function inside cuInit, so it must not call the driver. 1: a session runs
+ * in this process, or was not wanted; 0: the session could not begin. NVIDIA documents no meaning
+ * of the result; CUPTI's injection samples return 0 if they could not register. The driver might
+ * then unload the library, so the library is linked with -z nodelete, and a session that could not
+ * begin is undone before 0 is returned. */
 int InitializeInjection(void)
 {
     ON_PROGRAM_THREAD;
@@ -314,8 +314,8 @@ int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table))
     return other ? other->inject_nvtx(get_export_table) : nvtx_attach(get_export_table);
 }
 
-/* Called by rocprofiler-sdk through libgpufl-rocprofiler.so, inside the program's first HIP call.
- * Returns a struct rocp_tool, or NULL if this process is not to be recorded. */
+/* This is called by rocprofiler-sdk through libgpufl-rocprofiler.so, inside the program's first HIP
+ * call. Returns a struct rocp_tool, or NULL if this process is not to be recorded. */
 void *InitializeInjectionRocprofiler(uint32_t version, const char *runtime, uint32_t priority,
                                      void *client, const void *code)
 {

@@ -46,7 +46,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     return 1; /* the first one */
 }
 
-/* The address of the object that holds this code. */
+/* Returns the address of the object that holds this code. */
 static ElfW(Addr) own_base(void)
 {
     struct link_map *map = NULL;

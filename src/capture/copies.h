@@ -8,7 +8,7 @@
 
 #include <gpufl/gpufl.h>
 
-/* The calls that are passed on: result, name, parameters, arguments. */
+/* Lists the calls that are passed on: result, name, parameters, arguments. */
 #define COPIES_CALLS(F)                                                                            \
     F(int, init, (const struct gpufl_options *opts), (opts))                                       \
     F(void, shutdown, (void), ())                                                                  \

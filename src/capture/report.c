@@ -26,7 +26,7 @@ static const struct dl_symbol symbols[] = {
     {"gpufl_report", offsetof(struct analysis, report), true},
 };
 
-/* The library's file in this library's directory. */
+/* Writes the path of libgpufl-analysis.so in this library's directory. */
 static void beside_us(char *out, size_t size)
 {
     Dl_info info;

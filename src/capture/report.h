@@ -2,7 +2,7 @@
 #ifndef GPUFL_CAPTURE_REPORT_H
 #define GPUFL_CAPTURE_REPORT_H
 
-/* dir: a session's. output_path: NULL or "" for stdout. */
+/* Writes a report. dir: a session's. output_path: NULL or "" for stdout. */
 int report_write(const char *dir, const char *output_path);
 
 #endif

@@ -34,7 +34,7 @@ enum {
 
 static const int64_t MILLI = 1000000;
 
-/* A run of the command. */
+/* Describes a run of the command. */
 struct run {
     struct spawned child;
     int from[2];         /* our ends of its stdout and stderr; -1: closed */
@@ -236,7 +236,7 @@ static int reap(struct run *r, bool *in_time)
 
 /* ---- what it said -------------------------------------------------------------------------- */
 
-/* What the command's JSON says. */
+/* Holds what the command's JSON says. */
 struct said {
     char result[16];   /* "all", "partly", "none"; "": nothing */
     char message[320]; /* of the first session that has one */
@@ -325,7 +325,7 @@ static void put_result(const struct gpufl_upload_options *o, const struct said *
     memcpy(o->result, &all, all.size < sizeof all ? all.size : sizeof all);
 }
 
-/* The server of `standard`, where the caller names none or that one. */
+/* Takes the server of `standard`, where the caller names none or that one. */
 static void take_server(struct gpufl_upload_options *o, const struct upload_standard *standard)
 {
     if (!given(standard->url) ||

@@ -11,7 +11,8 @@
 
 #include <gpufl/gpufl.h>
 
-/* The standards of an upload, taken where its caller leaves a value open; NULL and "": none. */
+/* Holds the standards of an upload, taken where its caller leaves a value open; NULL and "":
+ * none. */
 struct upload_standard {
     const char *dir;             /* the last session's */
     const char *url, *key, *api; /* a server, its key, where its API begins */
@@ -21,7 +22,7 @@ struct upload_standard {
  * names its key, too, or has it in the environment. */
 int upload_run(const struct gpufl_upload_options *opts, const struct upload_standard *standard);
 
-/* The upload while capture is switched off: succeeds, sends nothing, and asks no server. */
+/* This is the upload while capture is switched off: succeeds, sends nothing, and asks no server. */
 int upload_nothing(const struct gpufl_upload_options *opts);
 
 #endif

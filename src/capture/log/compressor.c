@@ -76,7 +76,7 @@ int compressor_init(struct compressor *c, struct spool *spool, bool durable, int
     return wakeup_init(&c->wake);
 }
 
-/* In fd_thread_run: the new thread shares the descriptor table of the one that starts it. */
+/* Runs in fd_thread_run: the new thread shares the descriptor table of the one that starts it. */
 static void start(void *arg)
 {
     struct compressor *c = arg;

@@ -25,7 +25,7 @@ struct compressor {
     _Atomic bool stop;  /* release in compressor_stop, acquire in the thread */
 };
 
-/* level: of gzip, 1 to 9; 0: a quick one. */
+/* Prepares a compressor. level: of gzip, 1 to 9; 0: a quick one. */
 int compressor_init(struct compressor *c, struct spool *spool, bool durable, int level);
 
 /* Queues a finished part, by its name below the session's directory. */

@@ -55,7 +55,7 @@ struct dict {
     int64_t *gather; /* owned: rows of one line, made contiguous */
 };
 
-/* What dict_encode appended. */
+/* Describes what dict_encode appended. */
 struct dict_line {
     int type; /* enum record_type, or RECORD_name */
     size_t rows;
@@ -79,7 +79,7 @@ int dict_need(struct dict *d, enum channel c, enum record_type type, const int64
  * or GPUFL_E_NOMEM, after which the caller calls dict_forget. */
 int dict_want(struct dict *d, enum channel c, enum record_type type, int64_t id);
 
-/* True: dict_encode has something to write. */
+/* Returns true if dict_encode has something to write. */
 bool dict_pending(const struct dict *d, enum channel c);
 
 /* Appends one line of needed rows; false when no more are needed. */

@@ -21,7 +21,7 @@ struct log_dir {
     struct file_id id;   /* of the directory */
 };
 
-/* 0 or a negative errno. path: absolute. */
+/* Returns 0 or a negative errno. path: absolute. */
 int log_dir_open(struct log_dir *d, const char *path);
 void log_dir_close(struct log_dir *d);
 

@@ -19,7 +19,7 @@ struct batch {
     size_t rows, cap;
 };
 
-/* The state of a channel beyond its part. */
+/* Holds the state of a channel beyond its part. */
 struct fate {
     int failed;        /* negative errno: the channel has ended; 0: it goes on */
     int refused;       /* negative errno of a part that could not end; 0: none */
@@ -45,7 +45,7 @@ struct writer {
     bool opened;                    /* everything is initialized */
 };
 
-/* What a user can do about an errno of writing, as part of a sentence. */
+/* Returns what a user can do about an errno of writing, as part of a sentence. */
 const char *groups_advice(int errnum);
 
 /* Counts the rows of parts that were deleted as lost, and closes those parts. */

@@ -53,7 +53,7 @@ static void say_aloud(enum severity severity, const char *text)
         log_say(levels[severity], (uintptr_t)intern_hash(text, strlen(text)), text);
 }
 
-/* True if the text was held back until messages_release. */
+/* Returns true if the text was held back until messages_release. */
 static bool hold(enum severity severity, const char *text)
 {
     pthread_mutex_lock(&lock);

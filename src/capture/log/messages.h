@@ -31,7 +31,7 @@ void messages_begin(void);
 void messages_hold(void);
 void messages_release(bool say);
 
-/* In a forked child: makes the lock again, which a thread of the parent may have held. */
+/* Makes the lock again in a forked child, because a thread of the parent may have held the lock. */
 void messages_forget(void);
 
 /* ---- features ------------------------------------------------------------------------------- */
@@ -52,8 +52,8 @@ enum feature {
 
 /* Notes what became of a feature; the last call counts. status and reason are copied. [any] */
 void feature_set(const char *feature, bool requested, const char *status, const char *reason);
-/* For a feature that was asked for, at the session's end: as feature_set, but a feature that was
- * reported as partial keeps that reason. [any] */
+/* Sets, at the session's end, a feature that was asked for, as feature_set does, but a feature that
+ * was reported as partial keeps that reason. [any] */
 void feature_end(const char *feature, const char *status, const char *reason);
 
 /* Notes what became of a feature, unless a failure has been noted already. [collector] */

@@ -42,8 +42,8 @@ static const char *numbered_name(const struct part *p, char name[PART_NAME])
     return name;
 }
 
-/* The name of the next part's file while the part before it has the active name. Readers skip
- * it. */
+/* Returns the name of the next part's file while the part before it has the active name. Readers
+ * skip it. */
 static const char *next_name(const struct part *p, char name[PART_NAME])
 {
     snprintf(name, PART_NAME, "%s.log.part", p->name);

@@ -41,7 +41,7 @@ void part_init(struct part *p, struct log_dir *dir, enum channel c);
 /* Creates the file. 0, or a negative errno, after which part_write tries again. */
 int part_open(struct part *p);
 
-/* How part_write is to write; bits. */
+/* Says how part_write is to write; bits. */
 enum {
     PART_DURABLE = 1, /* on the disk before it returns */
     PART_LAST = 2,    /* may use up the reserve */
@@ -57,7 +57,7 @@ int part_write(struct part *p, const void *data, size_t n, int how);
  * errno; -ENOENT: the file's name was gone, and the part has ended; otherwise the part goes on. */
 int part_finish(struct part *p, bool last, char *name);
 
-/* True if the file has no name any more. */
+/* Returns true if the file has no name any more. */
 bool part_deleted(const struct part *p);
 
 /* Closes the file without renaming it. The next write opens a new file, which is part

@@ -110,7 +110,7 @@ void spool_fini(struct spool *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-/* "64 KiB": in the largest unit that writes the number well. */
+/* Writes a size like "64 KiB": in the largest unit that writes the number well. */
 static const char *size_text(char out[32], int64_t bytes)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB"};

@@ -42,7 +42,7 @@ struct spool {
 int spool_init(struct spool *s, struct log_dir *dir, int64_t max_bytes, int64_t min_free);
 void spool_fini(struct spool *s);
 
-/* True: n more bytes may be written; false: the capture has ended for that class. */
+/* Returns true if n more bytes may be written, false if the capture has ended for that class. */
 bool spool_admit(struct spool *s, enum spool_class k, int64_t n);
 
 /* Counts n bytes that were written, or, if n is negative, that are gone. */

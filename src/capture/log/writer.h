@@ -84,8 +84,9 @@ int writer_define(struct writer *w, enum record_type type, const int64_t *row);
  * nothing in the public client's format. */
 void writer_mention(struct writer *w, enum record_type type, int64_t id);
 
-/* True if a scope_open row is wanted for every scope that begins, not only for scopes that stay
- * open: the public client's format writes begins, and a kernel's row there names its scopes. */
+/* Returns true if a scope_open row is wanted for every scope that begins, not only for scopes that
+ * stay open: the public client's format writes begins, and a kernel's row there names its
+ * scopes. */
 bool writer_wants_begins(const struct writer *w);
 
 /* Adds a row of an EVENT record to its pending batch, and encodes the batch when it is full. */
@@ -101,7 +102,7 @@ bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t s
 enum writer_stop writer_stopped(const struct writer *w);
 const char *writer_stop_text(const struct writer *w); /* sentence; "" while it runs */
 
-/* What happened to a channel since the last call of writer_event, for a message. */
+/* Describes, for a message, what happened to a channel since the last call of writer_event. */
 struct writer_event {
     bool ended;     /* true: the channel has ended; false: its part grows on */
     char text[400]; /* sentence */
@@ -116,7 +117,7 @@ void writer_counts(const struct writer *w, struct writer_counts *out);
  * it gets its number. */
 void writer_close(struct writer *w);
 
-/* In a forked child: drops everything without writing, and leaks what cannot be freed safely. */
+/* Drops everything in a forked child without writing, and leaks what cannot be freed safely. */
 void writer_abandon(struct writer *w);
 
 #endif

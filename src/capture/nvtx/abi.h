@@ -57,7 +57,7 @@ struct nvtx_callbacks { /* export table NVTX_EXPORT_CALLBACKS */
 
 typedef const void *(*nvtx_export)(uint32_t table); /* NULL: no such table */
 
-/* The functions that are replaced: module, number, result, name, parameters. */
+/* Lists the functions that are replaced: module, number, result, name, parameters. */
 #define NVTX_FUNCTIONS(F)                                                                          \
     F(CORE, 1, void, mark_ex, (const struct nvtx_event *event))                                    \
     F(CORE, 2, void, mark_a, (const char *message))                                                \

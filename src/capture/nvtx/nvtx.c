@@ -55,11 +55,11 @@ struct ranges {
 
 static const char UNNAMED[] = "(unnamed)";
 
-/* Texts that the program registered, one after the other; NULL: no memory, or none yet. Each is
- * written before its handle is given out. */
+/* Holds the texts that the program registered, one after the other; NULL: no memory, or none yet.
+ * Each is written before its handle is given out. */
 static char *registered;
 static _Atomic uint32_t registered_used; /* bytes. Relaxed */
-/* The names of the program's domains, by handle. Each is written once (release) and read with
+/* Holds the names of the program's domains, by handle. Each is written once (release) and read with
  * acquire. */
 static _Atomic(const char *) domains[DOMAINS_MOST] = {"nvtx", "roctx"};
 static _Atomic uint32_t domain_count = 2;
@@ -94,7 +94,8 @@ static void text_set(struct text *t, const char *text, size_t length)
     t->length = length ? length : sizeof UNNAMED - 1;
 }
 
-/* True if the pointer can be a user address: not in the first pages, nor beyond the user's half. */
+/* Returns true if the pointer can be a user address: not in the first pages, nor beyond the user's
+ * half. */
 static bool is_address(const void *p)
 {
     enum { FIRST = 1 << 16 };
@@ -239,7 +240,7 @@ static struct ranges *ranges_here(void)
     return mine = r;
 }
 
-/* True if the session records ranges and marks. */
+/* Returns true if the session records ranges and marks. */
 static bool takes(void)
 {
     if (atomic_load_explicit(&capture_gate.gate, memory_order_acquire) != GATE_ON ||
@@ -555,10 +556,10 @@ bool nvtx_attach(const void *(*export)(uint32_t table))
     return any;
 }
 
-/* The capability: nvtx, or the name of the vendor's ranges. Used by the owner only. */
+/* Names the capability: nvtx, or the name of the vendor's ranges. Used by the owner only. */
 static const char *feature = "nvtx";
 
-/* True if the variable names another tool, which a second copy of this library is not. */
+/* Returns true if the variable names another tool, which a second copy of this library is not. */
 static bool other_tool(const char *path)
 {
     static const char ours[] = "libgpufl.so";

@@ -1,5 +1,5 @@
 /* code.c - the options that a program sets in its code: the fields of struct gpufl_options, and
- * other options as text. Owner's thread. */
+ * other options as text. Called by the owner's thread only. */
 #include "capture/options/inside.h"
 
 #include <inttypes.h>
@@ -16,7 +16,8 @@ static uint64_t field_bit(enum option_id id)
     return UINT64_C(1) << n;
 }
 
-/* True for a struct that has the field `set`, and whose engine can therefore be "not set". */
+/* Returns true for a struct that has the field `set`, and whose engine can therefore be "not
+ * set". */
 static bool knows_set(const struct gpufl_options *code)
 {
     return code->size >= offsetof(struct gpufl_options, set) + sizeof code->set;
@@ -41,7 +42,7 @@ static const char *name_at(const char *const *names, int index)
     return names[at];
 }
 
-/* A field's value as text; NULL if the value is not possible. */
+/* Returns a field's value as text; NULL if the value is not possible. */
 static const char *code_text(const struct gpufl_options *code, const struct option *row, char *out,
                              size_t size)
 {

@@ -11,14 +11,14 @@
 
 enum { FILE_MAX = 1 << 20, VALUE_MAX = 4096 };
 
-/* Former names of options, from the public client, and their present names. */
+/* Lists former names of options, from the public client, and their present names. */
 static const struct {
     const char *old, *now;
 } renamed[] = {
     {"sampling_auto_start", "continuous_system_sampling"},
 };
 
-/* The options that another machine may not set. */
+/* Lists the options that another machine may not set. */
 static const enum option_id local_options[] = {
 #define LOCAL_OPTION(name) OPT_##name,
 #include "schema/local_options.def"
@@ -54,7 +54,7 @@ static bool is_local(const char *name)
     return i < n;
 }
 
-/* The value as text; false if the value is no scalar or too long. */
+/* Writes the value as text; false if the value is no scalar or too long. */
 static bool value_text(struct json_value v, char *out, size_t size)
 {
     switch (v.type) {

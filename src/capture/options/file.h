@@ -1,5 +1,5 @@
 /* file.h - files with a JSON object of options: the config file, and the agent's cache of the
- * server's configurations. Owner's thread. */
+ * server's configurations. Called by the owner's thread only. */
 #ifndef GPUFL_CAPTURE_OPTIONS_FILE_H
 #define GPUFL_CAPTURE_OPTIONS_FILE_H
 
@@ -11,7 +11,7 @@
 int options_set_named(struct options *o, const char *name, const char *text,
                       enum option_source source, const char *where, const struct options_say *s);
 
-/* Where options of a JSON object come from, for sentences and for what the object may set. */
+/* Says where options of a JSON object come from, for sentences and for what the object may set. */
 struct options_origin {
     const char *kind, *name; /* "config_file", its path */
     enum option_source source;

@@ -1,4 +1,4 @@
-/* inside.h - functions that the files of this folder share. Owner's thread. */
+/* inside.h - functions that the files of this folder share. Called by the owner's thread only. */
 #ifndef GPUFL_CAPTURE_OPTIONS_INSIDE_H
 #define GPUFL_CAPTURE_OPTIONS_INSIDE_H
 

@@ -235,7 +235,8 @@ static void variable_name(const char *option, char *out, size_t size)
         out[i] = (char)toupper((unsigned char)out[i]);
 }
 
-/* Variables that are not options: those of the backends, of the launcher, and of their tests. */
+/* Lists variables that are not options: those of the backends, of the launcher, and of their
+ * tests. */
 static const char *const other_variables[] = {
     "GPUFL_CUPTI_PATH",     "GPUFL_AMD_SMI_PATH",   "GPUFL_SIM",
     "GPUFL_LIBRARY",        "GPUFL_DISABLED",       "GPUFL_DEBUG_FILES",

@@ -1,11 +1,10 @@
 /* options.h - the options of a session: one table, eight sources (ADR 19).
  *
- * Each option takes its value from the highest source that has a good one:
- * default < what `gpufl trace` does by itself < remote_config_name < config_file <
- * GPUFL_* < code < GPUFL_FORCE_ENGINE < flags of `gpufl trace`. The launcher passes both of its
- * sources in GPUFL_TRACE_OPTIONS: name=value, one a line, with a question mark
- * before its own defaults. A value that is not valid is reported in a sentence and
- * skipped. Owner's thread. */
+ * Each option takes its value from the highest source that has a good one: default < what `gpufl
+ * trace` does by itself < remote_config_name < config_file < GPUFL_* < code < GPUFL_FORCE_ENGINE <
+ * flags of `gpufl trace`. The launcher passes both of its sources in GPUFL_TRACE_OPTIONS:
+ * name=value, one a line, with a question mark before its own defaults. A value that is not valid
+ * is reported in a sentence and skipped. Called by the owner's thread only. */
 #ifndef GPUFL_CAPTURE_OPTIONS_OPTIONS_H
 #define GPUFL_CAPTURE_OPTIONS_OPTIONS_H
 
@@ -37,7 +36,7 @@ enum option_source {
 
 enum option_kind { OPTION_STR, OPTION_BOOL, OPTION_INT, OPTION_BACKEND, OPTION_ENGINE };
 
-/* OPT_app_name, …: rows of option_table. */
+/* Numbers the rows of option_table, as OPT_app_name and so on. */
 enum option_id {
 #define OPTION(kind, name, fallback, unit, range, field, doc) OPT_##name,
 #include "schema/options.def"
@@ -85,7 +84,7 @@ struct options_say {
     void *arg;
 };
 
-/* True if GPUFL_DISABLED is set to 1, true, yes or on. [any] */
+/* Returns true if GPUFL_DISABLED is set to 1, true, yes or on. [any] */
 bool options_disabled(void);
 
 /* Fills *o from all sources and applies the rules between options. code: may be
@@ -95,7 +94,8 @@ int options_resolve(struct options *o, const struct gpufl_options *code, bool in
                     const struct options_say *say);
 void options_free(struct options *o);
 
-/* True if a person or the program set the option, in a file, environment, code or flags. [any] */
+/* Returns true if a person or the program set the option, in a file, environment, code or flags.
+ * [any] */
 bool option_asked(const struct options *o, enum option_id id);
 
 /* Fills out with "name=value, …" for the options that code sets and that differ in the session that
@@ -109,14 +109,14 @@ int option_find(const char *name, const char **near);
 /* Checks whether the option would accept the text: 0, or GPUFL_E_INVAL and a sentence. [any] */
 int option_check(enum option_id id, const char *text, struct err *e);
 
-/* The values that the option accepts, for a sentence: "true or false". [any] */
+/* Returns the values that the option accepts, for a sentence: "true or false". [any] */
 void option_allowed(enum option_id id, char *out, size_t size);
 
 /* Returns the engines that serve an option: enum engine_bit, of which one suffices, and their names
  * for a sentence. 0: every engine. */
 unsigned option_engines_of(enum option_id id, const char **names);
 
-/* The value as the log has it, cut at size; the key of a server only as "set" or "". */
+/* Writes the value as the log has it, cut at size; the key of a server only as "set" or "". */
 void options_text(const struct options *o, enum option_id id, char *out, size_t size);
 
 #endif

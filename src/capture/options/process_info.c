@@ -14,7 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* The process that sessions name; 0: this one. */
+/* Holds the number of the process that sessions name; 0: this one. */
 static int acted_for;
 static char its_command[1025];
 

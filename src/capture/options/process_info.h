@@ -12,17 +12,17 @@ struct process_info {
     char session[37];   /* a new random UUID, lower case */
 };
 
-/* 0, or GPUFL_E_IO if the system gives no random bytes. */
+/* Returns 0, or GPUFL_E_IO if the system gives no random bytes. */
 int process_info_read(struct process_info *a);
 
 /* From here on sessions name process pid and its command instead of this process: `gpufl trace`
  * samples the devices on behalf of the program that it runs. */
 void process_info_act_for(int pid, const char *command);
 
-/* True after process_info_act_for. [any] */
+/* Returns true after process_info_act_for. [any] */
 bool process_info_acts_for_other(void);
 
-/* Id of the captured process. */
+/* Returns the id of the captured process. */
 int process_info_pid(void);
 
 /* Returns the rank that a launcher gave this process in its job, as digits, as process_info_read

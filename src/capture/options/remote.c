@@ -18,7 +18,7 @@
 
 enum { FILE_MAX = 256 << 10, NAME_MAX_BYTES = OPTIONS_REMOTE_NAME };
 
-/* The name for the configuration that was assigned to this host on the server. */
+/* This is the name for the configuration that was assigned to this host on the server. */
 static const char OF_HOST[] = "@host";
 
 struct reading {
@@ -31,8 +31,8 @@ struct reading {
     int rc; /* the first failure */
 };
 
-/* True for a name that is safe in a path: letters, digits, '.', '_' and '-', first a letter or
- * digit. */
+/* Returns true for a name that is safe in a path: letters, digits, '.', '_' and '-', first a letter
+ * or digit. */
 static bool is_name(const char *name)
 {
     size_t n = 0;
@@ -73,7 +73,7 @@ static void complain(const struct reading *r, const char *fmt, const char *what)
     r->say->fn(r->say->arg, SEVERITY_WARNING, "remote_config", text);
 }
 
-/* True for a file that nobody but its owner and its group may write. */
+/* Returns true for a file that nobody but its owner and its group may write. */
 static bool is_guarded(const char *path)
 {
     struct stat st;

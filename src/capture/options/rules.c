@@ -15,8 +15,8 @@
  * within these least and greatest times. */
 enum { COUNTERS_A_DRAIN = 100, COUNTERS_DRAIN_MOST_MS = 100, COUNTERS_DRAIN_LEAST_MS = 20 };
 
-/* The default of flush_interval_ms: if a longer one is asked for, there are no short intervals at
- * the beginning. */
+/* This is the default of flush_interval_ms: if a longer one is asked for, there are no short
+ * intervals at the beginning. */
 enum { FLUSH_STANDARD_MS = 200 };
 
 static int default_log_path(struct options *o)
@@ -113,7 +113,8 @@ static void check_every(struct options *o, const struct options_say *s)
 
 /* ---- the engine ------------------------------------------------------------------------------ */
 
-/* Options that only some engines can serve; bits: enum engine_bit, of which one suffices. */
+/* Lists the options that only some engines can serve; bits: enum engine_bit, of which one
+ * suffices. */
 static const struct {
     enum option_id id;
     unsigned bits;
@@ -150,7 +151,7 @@ unsigned option_engines_of(enum option_id id, const char **names)
     return 0;
 }
 
-/* True if the option was set, and not to off. */
+/* Returns true if the option was set, and not to off. */
 static bool wants(const struct options *o, enum option_id id)
 {
     char text[8];

@@ -24,10 +24,10 @@ bool captures_begin(bool wanted, struct tick_curve *curve);
  * the vendor's library. [any] */
 void captures_resume(void);
 
-/* on: stops capturing; else goes on. [owner, of a session that captures] */
+/* Stops capturing if `on` is true; else goes on. [owner, of a session that captures] */
 void captures_pause(bool on);
 
-/* Number of the stretch of time in which launches are seen without a gap, from 1. */
+/* Holds the number of the stretch of time in which launches are seen without a gap, from 1. */
 extern _Atomic uint32_t captures_stretch __attribute__((visibility("hidden")));
 
 static inline bool captures_on(void)

@@ -47,7 +47,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
     return h ^ h >> 29;
 }
 
-/* Two independent chains over the cells. */
+/* Computes two independent chains over the cells. */
 static struct fingerprint fingerprint_of(const int64_t *cells, size_t n)
 {
     struct fingerprint f = {0x243f6a8885a308d3ull, 0x13198a2e03707344ull};

@@ -18,7 +18,7 @@ struct fingerprint {
     uint64_t a, b; /* both 0: an empty entry */
 };
 
-/* fingerprint -> id, open addressing. */
+/* Maps a fingerprint to an id, with open addressing. */
 struct id_table {
     struct id_entry *entries; /* owned */
     size_t cap;               /* a power of two */
@@ -38,8 +38,9 @@ struct ids {
 void ids_init(struct ids *t, struct writer *w, struct intern *names, const struct vendor *v);
 void ids_fini(struct ids *t);
 
-/* Id of a device. Descriptions with equal UUIDs are one device; without UUIDs, those with equal
- * PCI addresses, or else numbers. A later description adds what it knows. 0: too many devices. */
+/* Returns the id of a device. Descriptions with equal UUIDs are one device; without UUIDs, those
+ * with equal PCI addresses, or else numbers. A later description adds what it knows. 0: too many
+ * devices. */
 uint32_t ids_device(struct ids *t, const struct device_row *d);
 uint32_t ids_device_at(struct ids *t, uint32_t index); /* by its number; defines it if need be */
 uint32_t ids_stream(struct ids *t, uint32_t device, int64_t context, int64_t number);

@@ -26,7 +26,7 @@ struct inherit_change {
     uint64_t instance; /* innermost scope from then on; 0: none */
 };
 
-/* A thread's part of this round. */
+/* Holds a thread's part of this round. */
 struct inherit_history {
     int32_t thread;
     uint64_t before;     /* innermost scope when the round began */

@@ -51,7 +51,7 @@ static int64_t limit_shared(const struct occupancy_in *in, const struct occupanc
     return of_block ? in->shared_per_sm / of_block : NO_LIMIT;
 }
 
-/* True if every number of the struct is known and the divisors are positive. */
+/* Returns true if every number of the struct is known and the divisors are positive. */
 static bool in_is_sound(const struct occupancy_in *in)
 {
     const int64_t all[] = {in->compute_major,

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Columns of device rows with these names, then the launch. */
+/* Holds columns of device rows with these names, then the launch. */
 struct occupancy_in {
     int64_t compute_major, compute_minor;
     int64_t warp_size;
@@ -36,7 +36,7 @@ struct occupancy_out {
     int64_t warps, max_warps;         /* resident, slots */
 };
 
-/* False if a number that is needed is unknown (CELL_NULL) or out of range. */
+/* Returns false if a number that is needed is unknown (CELL_NULL) or out of range. */
 bool occupancy_compute(const struct occupancy_in *in, const struct occupancy_units *units,
                        struct occupancy_out *out);
 

@@ -84,8 +84,9 @@ static inline uint64_t next_instance(struct thread_state *t)
 
 /* ---- scopes --------------------------------------------------------------------------------- */
 
-/* The receiver of outermost scopes. It is written before capture_gate.ranged, which is released,
- * and read after that. A thread that comes late finds the receiver of the session before. */
+/* Points to the receiver of outermost scopes. It is written before capture_gate.ranged, which is
+ * released, and read after that. A thread that comes late finds the receiver of the session
+ * before. */
 static _Atomic(trace_range_fn *) range_fn;
 static _Atomic(struct trace *) range_trace;
 static _Atomic(const char *) range_inner; /* why inner scopes are not counted */
@@ -143,8 +144,8 @@ void scopes_settle(void)
     (void)report_range(0, RANGE_SETTLES, 0, 0);
 }
 
-/* The scopes that other threads ended: their number, and the last of them. A writer takes a number,
- * then fills its cell: handle, then number + 1 (release; readers acquire). */
+/* Holds the scopes that other threads ended: their number, and the last of them. A writer takes a
+ * number, then fills its cell: handle, then number + 1 (release; readers acquire). */
 static _Atomic uint64_t afar_count;
 static struct {
     _Atomic uint64_t number, handle;
@@ -182,7 +183,7 @@ void scopes_thread_ends(struct thread_state *t)
     t->window_scope = 0;
 }
 
-/* True for a range: an outermost scope, or one that has opened a window. */
+/* Returns true for a range: an outermost scope, or one that has opened a window. */
 static inline bool is_range(const struct thread_state *t, uint64_t instance, uint32_t place)
 {
     return place == 1 || t->window_scope == instance;
@@ -366,13 +367,15 @@ void scopes_mark(const struct marked *m)
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-/* True if a launch can belong to a scope. A thread without a scope may inherit another's. */
+/* Returns true if a launch can belong to a scope. A thread without a scope may inherit
+ * another's. */
 bool scopes_inside(void)
 {
     return gate_is_on() && atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed);
 }
 
-/* times: 1, or -1 to take back what failed (counters are modulo 2^64). */
+/* Counts a launch of a graph and its kernels. times: 1, or -1 to take back what failed (counters
+ * are modulo 2^64). */
 static inline void count_graph(struct thread_counters *c, const struct launch *l, int64_t times)
 {
     counter_add(&c->graph_launches, (uint64_t)times);
@@ -408,7 +411,8 @@ static bool push_graph(struct thread_state *t, const struct launch *l, uint64_t 
     return true;
 }
 
-/* True if a record will certainly come, so that a launch whose scope is not known is a loss. */
+/* Returns true if a record will certainly come, so that a launch whose scope is not known is a
+ * loss. */
 static inline bool has_record(const struct launch *l)
 {
     return l->kind != LAUNCH_OTHER && l->kind != LAUNCH_OUTSIDE;
@@ -427,8 +431,8 @@ static bool push_join(struct thread_state *t, const struct launch *l, uint64_t s
     return true;
 }
 
-/* The stack of a launch that will have a record, in sessions with stacks at launches: at all of
- * them, or at some, which have it for their own row. */
+/* Returns the stack of a launch that will have a record, in sessions with stacks at launches: at
+ * all of them, or at some, which have it for their own row. */
 static __attribute__((noinline)) uint32_t launch_stack(struct thread_state *t,
                                                        const struct launch *l)
 {
@@ -491,7 +495,7 @@ static __attribute__((noinline)) void kernel_as_any(uint32_t correlation)
         &(struct launch){.kind = LAUNCH_KERNEL, .correlation = correlation, .kernels = 1});
 }
 
-/* The way of nearly all launches of programs without scopes: only their number is kept, and
+/* This is the way of nearly all launches of programs without scopes: only their number is kept, and
  * whether they are captured is looked at. What is rarer stays out of line. */
 void scopes_kernel(uint32_t correlation)
 {

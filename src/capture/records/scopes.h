@@ -58,13 +58,13 @@ bool scopes_inside(void); /* true: a launch can belong to a scope [hot] */
 /* Records a call that waited, on the thread that made it. [hot] */
 void scopes_wait(const struct wait *w);
 
-/* A scope that was ended by a thread other than its own. */
+/* Describes a scope that was ended by a thread other than its own. */
 struct scope_afar {
     uint64_t instance;
     int64_t end; /* ns */
 };
 
-/* The collector's state for all rings. */
+/* Holds the collector's state for all rings. */
 struct scopes_drain {
     struct writer *writer;
     struct joins *joins;

@@ -83,7 +83,8 @@ static void write_open(struct scopes_drain *d, struct thread_state *t, size_t de
     writer_row(d->writer, RECORD_scope_open, (const int64_t *)&row);
 }
 
-/* True if a scope with that tag is a range that a library opened itself. The tag mostly repeats. */
+/* Returns true if a scope with that tag is a range that a library opened itself. The tag mostly
+ * repeats. */
 static bool is_library(struct scopes_drain *d, uint32_t tag)
 {
     if (tag != d->tag) {
@@ -373,8 +374,8 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
     t->prefix = (struct slot){.kind = SLOT_END};
 }
 
-/* True if the program pushed the slot after the round began. A slot without a tick belongs to the
- * slot before it. */
+/* Returns true if the program pushed the slot after the round began. A slot without a tick belongs
+ * to the slot before it. */
 static bool is_later(const struct scopes_drain *d, const struct slot *s)
 {
     bool ticks = s->kind == SLOT_BEGIN || s->kind == SLOT_END || s->kind == SLOT_LAUNCH ||
@@ -407,7 +408,7 @@ static void ring_drain(struct scopes_drain *d, struct thread_state *t)
     ring_pop_to(&t->ring, i);
 }
 
-/* Called before an ended thread's state is freed. Scopes that were open then never end. */
+/* This is called before an ended thread's state is freed. Scopes that were open then never end. */
 static void thread_bury(void *arg, struct thread_state *t)
 {
     struct scopes_drain *d = arg;

@@ -51,7 +51,7 @@ void sink_put(enum record_type type, const void *row);
 /* Writes a row that has its scope, stack and (defined) thread already. [collector] */
 void sink_put_whole(enum record_type type, const void *row);
 
-/* In a forked child: forgets tables and writer without freeing them. */
+/* Forgets tables and writer in a forked child without freeing them. */
 void sink_forget(void);
 
 #endif

@@ -58,7 +58,7 @@ static inline void slots_wake(struct thread_state *t)
     collector_wake();
 }
 
-/* True if there is room for n slots in addition to the ends of the open scopes. Wakes the
+/* Returns true if there is room for n slots in addition to the ends of the open scopes. Wakes the
  * collector in time. */
 static inline bool slots_room(struct thread_state *t, uint32_t n)
 {

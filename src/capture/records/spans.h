@@ -2,7 +2,8 @@
  * because their samples are reported a while after they were taken.
  *
  * The scopes that ended last are remembered, as many as there is room for. Scopes shorter than the
- * stretches that will be asked for are not kept, because they cover none. Collector's thread. */
+ * stretches that will be asked for are not kept, because they cover none. Called by the collector's
+ * thread only. */
 #ifndef GPUFL_CAPTURE_RECORDS_SPANS_H
 #define GPUFL_CAPTURE_RECORDS_SPANS_H
 
@@ -30,7 +31,7 @@ void spans_begin(struct spans *s, int64_t shortest);
 
 void spans_add(struct spans *s, const struct span *ended);
 
-/* The search for the innermost scope that covers a stretch. */
+/* Describes the search for the innermost scope that covers a stretch. */
 struct spans_answer {
     int64_t start, end; /* the stretch, ns */
     int64_t from, to;   /* of the innermost covering scope so far */

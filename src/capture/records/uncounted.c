@@ -109,7 +109,7 @@ static const char *reason_text(unsigned number)
                   : "for another reason";
 }
 
-/* What the message lists, and how many names it leaves out. */
+/* Holds what the message lists, and how many names it leaves out. */
 struct list {
     char text[LIST_TEXT];
     size_t len, more;

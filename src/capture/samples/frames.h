@@ -16,7 +16,7 @@
 
 enum { FRAMES_FOUND = 64 };
 
-/* A thread that was looked for in Python's list. */
+/* Describes a thread that was looked for in Python's list. */
 struct frames_found {
     struct stack_other_thread thread; /* state 0: the thread is not in the list */
     int64_t due;                      /* of the next look, steady ns */
@@ -32,7 +32,7 @@ struct frames {
     int64_t find_due; /* of the next look into Python's list, for whatever thread */
 };
 
-/* The result of a sample. */
+/* Holds the result of a sample. */
 struct frames_look {
     uint32_t stack;   /* number of the stack (stacks_get); 0: none */
     uint32_t quality; /* of host_sample in schema/records.def */

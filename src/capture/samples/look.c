@@ -75,7 +75,8 @@ static int file_of(const struct looks *l, int32_t tid, const char *name)
     return openat(l->dir, path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The thread's entry, or else the entry among its places that was not used for the longest time. */
+/* Returns the thread's entry, or else the entry among its places that was not used for the longest
+ * time. */
 static struct look_thread *entry_of(struct looks *l, int32_t tid)
 {
     struct look_thread *oldest = NULL;
@@ -89,7 +90,8 @@ static struct look_thread *entry_of(struct looks *l, int32_t tid)
     return oldest;
 }
 
-/* True if the thread has no folder: a kernel without these files has the folder all the same. */
+/* Returns true if the thread has no folder: a kernel without these files has the folder all the
+ * same. */
 static bool thread_is_gone(const struct looks *l, int32_t tid)
 {
     char path[16];

@@ -31,8 +31,8 @@ struct looks {
     struct look_thread threads[LOOK_THREADS];
 };
 
-/* A look at a thread. Each of its three steps is taken for all threads of a round before the next
- * step: see state.h. */
+/* Describes a look at a thread. Each of its three steps is taken for all threads of a round before
+ * the next step: see state.h. */
 struct look {
     bool gone;      /* the thread has ended, and nothing else is set */
     int64_t state;  /* enum host_state; CELL_NULL: not known */
@@ -51,13 +51,13 @@ void looks_open(struct looks *l, bool own_table);
  * that were not looked at for long. */
 void looks_round(struct looks *l, int64_t woke);
 
-/* The first step. After it the state is known, except that of a thread that can run. */
+/* Takes the first step. After it the state is known, except that of a thread that can run. */
 struct look looks_first(struct looks *l, int32_t tid);
 
-/* The second step, after the first one of all threads. */
+/* Takes the second step, after the first one of all threads. */
 void looks_clock(struct look *k);
 
-/* The third step, after the second one of all threads: the state is known. */
+/* Takes the third step, after the second one of all threads: the state is known. */
 void looks_last(struct look *k);
 
 /* Closes all files. */

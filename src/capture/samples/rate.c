@@ -9,7 +9,7 @@ enum {
     SLOWEST = 64 /* a cell gets at most so many times as long as the one asked for */
 };
 
-/* splitmix64 */
+/* Returns the next number of splitmix64. */
 static uint64_t random_next(struct rate *r)
 {
     uint64_t z = r->random += 0x9e3779b97f4a7c15ull;

@@ -6,7 +6,7 @@
  * that was missed is not made up for.
  *
  * The rate is halved when looking costs more than 1 % of a core, and comes back below 0.4 %. No
- * I/O, no clock: the caller gives the times. One thread. */
+ * I/O, no clock: the caller gives the times. Called by one thread only. */
 #ifndef GPUFL_CAPTURE_SAMPLES_RATE_H
 #define GPUFL_CAPTURE_SAMPLES_RATE_H
 

@@ -36,7 +36,7 @@ enum {
 #define LATE_REPORTED 20           /* if one look in so many is late, a message says so ... */
 #define LATE_LEAST    100          /* ... from so many looks on */
 
-/* A sample that the collector has not taken yet. */
+/* Describes a sample that the collector has not taken yet. */
 struct looked {
     int64_t start, late;   /* ns */
     int64_t state, number; /* see struct look */
@@ -46,7 +46,7 @@ struct looked {
     char name[16];    /* of the thread; "": not known */
 };
 
-/* Shared with the thread while it runs. */
+/* Holds what is shared with the thread while it runs. */
 static struct {
     struct thread thread;
     struct ring ring; /* of struct looked: the thread pushes, the collector pops */
@@ -57,14 +57,14 @@ static struct {
     _Atomic int64_t cpu_ns;                            /* relaxed: one writer */
 } me;
 
-/* Used by the owner before the thread starts, and by the collector after it has ended. */
+/* Holds what the owner uses before the thread starts, and the collector after it has ended. */
 static struct {
     bool asked, running, prepared; /* the options want it; it was started; wakes is made */
     const char *lack;              /* why the thread does not run although it was asked for */
     int64_t hz;
 } session;
 
-/* Used by the thread only. */
+/* Holds what the thread alone uses. */
 static struct {
     struct looks looks;
     struct frames frames;

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many threads a round looks at, in addition to the process's first one. If a runtime launches
- * from a thread on each core, more would use up the time that looks may take, and the thread that
- * runs the program's Python would hardly be seen. */
+/* Says how many threads a round looks at, in addition to the process's first one. If a runtime
+ * launches from a thread on each core, more would use up the time that looks may take, and the
+ * thread that runs the program's Python would hardly be seen. */
 enum { SAMPLES_THREADS = 8 };
 
 struct samples_counts {
@@ -51,7 +51,7 @@ void samples_stop(void);
  * last samples_drain. [as samples_stop] */
 void samples_end(void);
 
-/* In a forked child, which has no such thread: everything is as before the first session. */
+/* Makes everything as before the first session in a forked child, which has no such thread. */
 void samples_forget(void);
 
 #endif

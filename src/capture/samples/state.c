@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Time of a thread switch and a timer interrupt, which pass before the looking thread reads a
- * clock. */
+/* This is the time of a thread switch and a timer interrupt, which pass before the looking thread
+ * reads a clock. */
 #define SWITCH_NS 50000
 
 enum {
@@ -54,11 +54,11 @@ bool state_schedstat(const char *text, size_t length, struct sched_said *out)
            out->run > 0 && out->delayed >= 0 && out->times > 0;
 }
 
-/* How long the thread has been off its core. The time since the look before consists of time on a
-  * core, of waits that are over, of the present wait, and of time in which the thread was blocked.
-  * Blocked time counts as a wait here, so the result is never too short. If the look before found
-  * the thread waiting, and it got a core since then, that wait is over and was no longer than all
-  * waits that are over. */
+/* Returns how long the thread has been off its core. The time since the look before consists of
+ * time on a core, of waits that are over, of the present wait, and of time in which the thread was
+ * blocked. Blocked time counts as a wait here, so the result is never too short. If the look before
+ * found the thread waiting, and it got a core since then, that wait is over and was no longer than
+ * all waits that are over. */
 static int64_t waits_for(const struct run_track *t, const struct run_look *l)
 {
     int64_t over = l->first.delayed - t->delayed, before = t->waits;

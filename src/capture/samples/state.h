@@ -18,10 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a thread was doing: the numbers of host_sample.state in schema/records.def. */
+/* Says what a thread was doing: the numbers of host_sample.state in schema/records.def. */
 enum host_state { HOST_RUNS = 1, HOST_READY = 2, HOST_BLOCKED = 3, HOST_GIL = 4 };
 
-/* The content of a thread's file `syscall`. */
+/* Describes the content of a thread's file `syscall`. */
 enum call_said {
     CALL_UNREADABLE, /* none of the following */
     CALL_NONE,       /* the thread can run: "running" */
@@ -34,7 +34,7 @@ enum call_said {
  * are set with CALL_BLOCKED. */
 enum call_said state_call(const char *text, size_t length, int64_t *number, uint64_t *first);
 
-/* The content of a thread's file `schedstat`. */
+/* Holds the content of a thread's file `schedstat`. */
 struct sched_said {
     int64_t run;     /* time on cores up to the last tick or switch, ns */
     int64_t delayed; /* time in waits for a core that are over, ns */
@@ -45,7 +45,7 @@ struct sched_said {
  * numbers are 0). */
 bool state_schedstat(const char *text, size_t length, struct sched_said *out);
 
-/* A thread that can run, as the look before saw it. All zero: nothing is known. */
+/* Describes a thread that can run, as the look before saw it. All zero: nothing is known. */
 struct run_track {
     bool known;      /* at the look before it could run; the fields below are of that look */
     int64_t at;      /* when that look was, steady ns */
@@ -55,7 +55,7 @@ struct run_track {
     int64_t waits;   /* how long the thread had been off its core, ns */
 };
 
-/* One look at such a thread, in the order of the readings. */
+/* Describes one look at such a thread, in the order of the readings. */
 struct run_look {
     int64_t woke;            /* when the looking thread woke up for this round, steady ns */
     int64_t at;              /* when `first` was read, steady ns */
@@ -65,7 +65,7 @@ struct run_look {
     struct sched_said last;  /* after all clocks */
 };
 
-/* HOST_RUNS or HOST_READY, as of `at`; and the track for the next look. */
+/* Returns HOST_RUNS or HOST_READY, as of `at`, and keeps the track for the next look. */
 enum host_state state_run(struct run_track *t, const struct run_look *l);
 
 #endif

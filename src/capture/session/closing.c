@@ -38,7 +38,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* True if the options asked for the feature. Every trace has kernels and copies. */
+/* Returns true if the options asked for the feature. Every trace has kernels and copies. */
 static bool wanted(const struct collector *c, enum feature f)
 {
     const struct options *o = c->options;
@@ -116,7 +116,7 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
         feature_conclude(f, true, "collected", "");
 }
 
-/* The reason why nothing was counted although RangeProfiler ran. */
+/* Returns the reason why nothing was counted although RangeProfiler ran. */
 static const char *why_uncounted(const struct collector *c)
 {
     if (strcasecmp(c->options->range_mode, "kernels") == 0 || c->backend->trace->kernel_counters)

@@ -77,7 +77,8 @@ static struct standing_thread look_at_thread(int32_t tid)
     return t;
 }
 
-/* How long the collector has made no progress. read: also asks the kernel about its threads. */
+/* Returns how long the collector has made no progress. read: also asks the kernel about its
+ * threads. */
 static int64_t stood_still(struct standing *s, int64_t now, bool read)
 {
     struct standing_thread threads[STANDING_THREADS] = {0};
@@ -322,7 +323,7 @@ static void remote_row(struct collector *c)
         writer_row(c->writer, RECORD_setting, (const int64_t *)&row);
 }
 
-/* The reason why the capture should end now, or NULL. */
+/* Returns the reason why the capture should end now, or NULL. */
 static const char *reason_to_end(struct collector *c, int64_t now)
 {
     static const char *const stops[] = {
@@ -439,7 +440,8 @@ int collector_prepare(void)
     return 0;
 }
 
-/* True if the session reports itself to a monitor; a session that shares no samples does not. */
+/* Returns true if the session reports itself to a monitor; a session that shares no samples does
+ * not. */
 static bool announces(const struct options *o)
 {
     return strcasecmp(o->share_system_samples, "none") != 0;

@@ -44,7 +44,7 @@ int collector_prepare(void);
 /* Takes over everything in *c; on failure the caller keeps it. 0 or GPUFL_E_NOMEM. [owner] */
 int collector_start(const struct collector *c);
 
-/* How long a thread of the program waits for the collector. On a busy machine the collector is
+/* Says how long a thread of the program waits for the collector. On a busy machine the collector is
  * slow; a driver or disk that does not answer stops its progress. The waiting thread gives up only
  * when there is no progress. */
 struct patience {
@@ -65,7 +65,7 @@ bool collector_await_end(const struct patience *p);
 /* Asks for the end, waits for it, and joins the thread. [owner] */
 bool collector_end(const char *reason, const struct patience *p);
 
-/* True if the thread has ended by itself, or is about to. [any] */
+/* Returns true if the thread has ended by itself, or is about to. [any] */
 bool collector_ended(void);
 
 /* Switches the engine's activity on or off, in a session with windows. [any] */

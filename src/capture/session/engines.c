@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Why the session's engine is not the one asked for; "": it is. Used by the owner until the
+/* Says why the session's engine is not the one asked for; "": it is. Used by the owner until the
  * collector starts, and by the collector from then on. */
 static char why[320];
 
@@ -106,7 +106,7 @@ const struct backend *engines_backend(const struct options *o)
     return b;
 }
 
-/* The reason why a backend has no such engine. */
+/* Notes the reason why a backend has no such engine. */
 static void note_not_had(const struct backend *b, const struct engine_row *r)
 {
     char reason[96];
@@ -192,7 +192,8 @@ static enum gpufl_engine use_instead(const struct options *o, enum gpufl_engine 
     return e;
 }
 
-/* False, with a noted reason, if this machine is not one of those on which PCs are sampled. */
+/* Returns false, with a noted reason, if this machine is not one of those on which PCs are
+ * sampled. */
 static bool samples(const struct options *o, const struct backend *b, enum gpufl_engine e)
 {
     struct err lack = {0};

@@ -16,23 +16,24 @@ const struct backend *engines_backend(const struct options *o);
  * differ. */
 enum gpufl_engine engines_effective(const struct options *o, const struct backend *b);
 
-/* What an engine asks of a backend, as a sum of enum engine_bit. [any] */
+/* Returns what an engine asks of a backend, as a sum of enum engine_bit. [any] */
 unsigned engines_bits(enum gpufl_engine engine);
 
-/* pc_kernel_collect, or the value that replaces it in sessions with windows. [any] */
+/* Returns pc_kernel_collect, or the value that replaces it in sessions with windows. [any] */
 enum pc_collect engines_collect(const struct options *o, const struct backend *b,
                                 enum gpufl_engine engine);
 
-/* True if kernels, copies and fills are to be recorded: all of them, or those in windows. [any] */
+/* Returns true if kernels, copies and fills are to be recorded: all of them, or those in windows.
+ * [any] */
 bool engines_record_kernels(const struct options *o, const struct backend *b,
                             enum gpufl_engine engine);
 
-/* The reason why there are no windows: this engine of this backend cannot do what the options ask
- * for; NULL: it can. [any] */
+/* Returns the reason why there are no windows: this engine of this backend cannot do what the
+ * options ask for; NULL: it can. [any] */
 const char *engines_windows_lack(const struct options *o, const struct backend *b,
                                  enum gpufl_engine engine);
 
-/* True if nothing of this engine stays on between windows. [any] */
+/* Returns true if nothing of this engine stays on between windows. [any] */
 bool engines_detach(const struct backend *b, enum gpufl_engine engine);
 
 /* Attaches the engine. NULL if nothing is to be traced, or, with a sentence, if nothing can be. */

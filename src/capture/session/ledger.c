@@ -173,7 +173,8 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
         r->cost_stop = steady_ns() - l->stop_asked;
 }
 
-/* True if counts differ, except in columns that change by themselves: those need no new row. */
+/* Returns true if counts differ, except in columns that change by themselves: those need no new
+ * row. */
 static bool counts_differ(const struct ledger_row *a, const struct ledger_row *b)
 {
     const int64_t *x = (const int64_t *)a, *y = (const int64_t *)b;

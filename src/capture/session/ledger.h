@@ -37,7 +37,7 @@ void ledger_read(struct ledger *l, struct capture_sink *s);
 /* Reads the counters and writes a row if one has changed; a final row is always written. */
 void ledger_write(struct ledger *l, struct capture_sink *s, bool final);
 
-/* One sentence about what was lost; "" if nothing was lost. */
+/* Writes one sentence about what was lost; "" if nothing was lost. */
 void ledger_losses(const struct ledger_row *row, char *out, size_t size);
 
 /* Writes debug lines: one for each loss, or that there is none. */

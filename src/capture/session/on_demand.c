@@ -17,8 +17,8 @@
 static const char NAME[] = "(on demand)";
 static const int64_t PATIENCE = 8ll * 1000000000;
 
-/* Engines with which a session can be woken. The other engines have to be attached when the program
- * makes its contexts (backend/engine_texts.h, late). */
+/* Lists engines with which a session can be woken. The other engines have to be attached when the
+ * program makes its contexts (backend/engine_texts.h, late). */
 static const enum gpufl_engine wakeable[] = {GPUFL_ENGINE_TRACE};
 
 struct on_demand_order {
@@ -134,7 +134,7 @@ static void give_answer(int rc, const struct err *why)
 
 /* ---- waking. [collector] ------------------------------------------------------------------- */
 
-/* The options of the trace that wakes the session: those of the session, with windows. */
+/* Makes the options of the trace that wakes the session: those of the session, with windows. */
 static void make_options(const struct collector *c, const struct on_demand_order *order)
 {
     struct options *o = &now_open.options;

@@ -30,8 +30,8 @@ static inline int64_t pace_next(const struct pace *p, int64_t now)
     return p->began && next < p->interval ? next : p->interval;
 }
 
-/* True if the first launch is to be looked for now. woken: the collector was woken, because a
- * thread is new or a ring fills up. */
+/* Returns true if the first launch is to be looked for now. woken: the collector was woken, because
+ * a thread is new or a ring fills up. */
 static inline bool pace_looks(struct pace *p, bool woken, int64_t now)
 {
     enum { WATCH_NS = 1000000000 };
@@ -42,7 +42,7 @@ static inline bool pace_looks(struct pace *p, bool woken, int64_t now)
     return now < p->watch_until;
 }
 
-/* When to look for the first launch again; 0: not before the collector is woken. */
+/* Returns when to look for the first launch again; 0: not before the collector is woken. */
 static inline int64_t pace_look(const struct pace *p, int64_t now)
 {
     return p->first > 0 && !p->began && now < p->watch_until ? now + p->first : 0;

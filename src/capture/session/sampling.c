@@ -242,7 +242,7 @@ int64_t sampling_cpu_ns(void)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* The reason why there is no sample although nothing failed. */
+/* Returns the reason why there is no sample although nothing failed. */
 static const char *no_sample(int64_t relied, const struct sampler_status *st)
 {
     static char text[160]; /* used by the collector only */

@@ -15,7 +15,7 @@ int sampling_begin(const struct options *o, const struct backend *b,
                    const struct process_info *process,
                    const char *dir); /* of the session, absolute */
 
-/* gpufl_system_start and _stop. [any] */
+/* Does what gpufl_system_start and gpufl_system_stop do. [any] */
 int sampling_window(const char *name, bool open);
 
 /* Samples continuously from now on, if no sampling was asked for before. [owner] */

@@ -6,7 +6,7 @@
 
 #include "capture/options/options.h"
 
-/* Owned texts; NULL and "" both mean that nothing is named. */
+/* Holds owned texts; NULL and "" both mean that nothing is named. */
 struct server {
     char *url, *key, *path;
 };
@@ -20,7 +20,7 @@ int server_keep(const struct options *o);
 int server_get(struct server *s);
 void server_free(struct server *s);
 
-/* In a forked child: as before the first session. */
+/* Makes everything as before the first session in a forked child. */
 void server_forget(void);
 
 #endif

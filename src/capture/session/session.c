@@ -245,7 +245,7 @@ static void say_unsampled(void)
     feature_set("host_metrics", true, "unavailable", why);
 }
 
-/* The last part of the start, after the log is open. Fails only for lack of memory. */
+/* Does the last part of the start, after the log is open. Fails only for lack of memory. */
 static int launch(struct session *s, int64_t began)
 {
     struct collector *c = &s->collector;

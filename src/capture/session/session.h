@@ -14,16 +14,16 @@
  * returns. [any] */
 int session_start(const struct gpufl_options *code, bool injected);
 
-/* gpufl_shutdown. [any] */
+/* Does what gpufl_shutdown does. [any] */
 void session_shutdown(void);
 
 /* Ends the session at the program's end. Waits at most ten seconds while the collector makes
  * progress, and two seconds without progress. */
 void session_exit(void);
 
-/* Called when the calling thread ends, and perhaps the process. Reads what the thread has counted,
- * and waits until the collector has finished its present work, as long as session_exit would. True:
- * a session is still running. [any] */
+/* This is called when the calling thread ends, and perhaps the process. Reads what the thread has
+ * counted, and waits until the collector has finished its present work, as long as session_exit
+ * would. True: a session is still running. [any] */
 bool session_leave(void);
 
 /* Writes out what is recorded so far; GPUFL_E_TIMEOUT. [any] */
@@ -32,8 +32,8 @@ int session_flush(void);
 bool session_active(void);     /* [any] */
 const char *session_id(void);  /* "" before the first */
 const char *session_dir(void); /* absolute; "" before the first */
-/* True if capture is switched off: GPUFL_DISABLED, or enabled=false in code, the environment or the
- * config file. [any] */
+/* Returns true if capture is switched off: GPUFL_DISABLED, or enabled=false in code, the
+ * environment or the config file. [any] */
 bool session_switched_off(void);
 
 int session_floor(bool on); /* gpufl_bench_floor */

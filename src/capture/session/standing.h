@@ -16,7 +16,7 @@
 
 enum { STANDING_THREADS = 2 };
 
-/* What the kernel says of a thread. */
+/* Holds what the kernel says of a thread. */
 struct standing_thread {
     bool known;              /* false: the kernel says nothing, so its waits are not seen */
     bool ready;              /* it is on a core, or waits for one */
@@ -30,7 +30,7 @@ struct standing {
     struct standing_thread threads[STANDING_THREADS];
 };
 
-/* How long the thread has waited for a core since the look before, ns. */
+/* Returns how long the thread has waited for a core since the look before, ns. */
 static inline int64_t standing_waited(const struct standing_thread *before,
                                       const struct standing_thread *now, int64_t passed)
 {

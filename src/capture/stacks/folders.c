@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The working folders as the session began and as the program was started: absolute; "":
+/* Holds the working folders as the session began and as the program was started: absolute; "":
  * unknown. */
 static char folders[2][PATH_MAX];
 

@@ -42,7 +42,7 @@ enum {
 static char
     temporary[PATH_MAX]; /* TMPDIR, "" if it is not set; written before the collector runs */
 
-/* The root folder as the session began; zeros: unknown. Written before the collector runs. */
+/* Holds the root folder as the session began; zeros: unknown. Written before the collector runs. */
 static dev_t root_device;
 static ino_t root_inode;
 
@@ -51,7 +51,7 @@ struct waiting {
     const struct stack_module *m;
 };
 
-/* Used by the collector only. */
+/* Holds what the collector alone uses. */
 static struct {
     size_t bytes; /* kept in this session */
     unsigned files, failed;
@@ -104,7 +104,7 @@ static bool is_below(const char *path, const char *folder)
     return len && !strncmp(path, folder, len) && path[len] == '/';
 }
 
-/* True after chroot: a reader of the session finds another file at the path, or none. */
+/* Returns true after chroot: a reader of the session finds another file at the path, or none. */
 static bool is_other_root(void)
 {
     struct stat now;
@@ -168,7 +168,7 @@ static bool is_the_file(struct job *j, int fd)
     return starts_as_mapped(j, fd) && (*j->m->build_id || is_mapped_file(j, &st));
 }
 
-/* True if the image is made, or if no other place needs to be tried. */
+/* Returns true if the image is made, or if no other place needs to be tried. */
 static bool try_path(struct job *j, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

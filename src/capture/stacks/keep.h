@@ -34,8 +34,8 @@ void keep_waiting(struct writer *w, int64_t ns, bool last);
 void keep_end(void);    /* frees what waits [collector] */
 void keep_forget(void); /* in a forked child */
 
-/* True if this file may be gone when the session is read, or if its path may be that of another
- * file then. [collector] */
+/* Returns true if this file may be gone when the session is read, or if its path may be that of
+ * another file then. [collector] */
 bool keep_is_fleeting(const struct stack_module *m);
 
 #endif

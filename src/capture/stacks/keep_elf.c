@@ -18,7 +18,7 @@ enum {
     ALIGN = 16,
 };
 
-/* The worth of sections, greatest first. */
+/* Ranks sections by their worth, greatest first. */
 enum worth { WORTH_NEEDED, WORTH_EXPORTED, WORTH_NAMES, WORTH_LINES, WORTH_NOTHING };
 
 struct source {

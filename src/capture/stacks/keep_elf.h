@@ -1,10 +1,10 @@
 /* keep_elf.h - the parts of a program's file that name its functions and lines, as a file of its
  * own.
  *
- * From a file: headers, notes, symbol tables and debug sections, without the code, like
- * `objcopy --only-keep-debug`. From memory, if the file cannot be opened any more: the exported
- * functions, which are the only names that a loaded program has in memory.
- * Everything that a file or a mapping says about itself is checked. Any thread. */
+ * From a file: headers, notes, symbol tables and debug sections, without the code, like `objcopy
+ * --only-keep-debug`. From memory, if the file cannot be opened any more: the exported functions,
+ * which are the only names that a loaded program has in memory. Everything that a file or a mapping
+ * says about itself is checked. Called by any thread. */
 #ifndef GPUFL_CAPTURE_STACKS_KEEP_ELF_H
 #define GPUFL_CAPTURE_STACKS_KEEP_ELF_H
 

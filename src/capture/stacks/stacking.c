@@ -35,7 +35,7 @@ _Static_assert((int)STACK_DISTINCT <= (int)SINK_STACK_MOST, "backends keep ids i
 
 _Atomic uint32_t stacking_where;
 
-/* A frame, or a node of the tree, and the id of its row. */
+/* Holds a frame, or a node of the tree, and the id of its row. */
 struct row_entry {
     uint64_t a, b; /* the key */
     uint32_t id;   /* 0: it has no row yet */
@@ -47,7 +47,7 @@ struct row_numbers {
     size_t cap;
 };
 
-/* Used by the collector only. */
+/* Holds what the collector alone uses. */
 static struct {
     struct keyed frames, nodes; /* of struct row_entry */
     struct row_numbers modules, stacks;
@@ -191,7 +191,7 @@ static uint32_t module_row(struct writer *w, const struct stack_module *m)
     return *id;
 }
 
-/* The key of a frame. b's low bits are the frame's kind. */
+/* Computes the key of a frame. b's low bits are the frame's kind. */
 static void frame_key(const struct stack_place *p, uint64_t *a, uint64_t *b)
 {
     switch (p->kind) {

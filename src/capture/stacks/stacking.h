@@ -43,7 +43,7 @@ void stacking_begin(const struct options *o, enum gpufl_engine engine);
 /* Sets or clears STACKING_SOME, in a session that captures stacks. [owner] */
 void stacking_some(bool on);
 
-/* The calling thread's stack; 0: none is wanted, or the stack is lost and counted. [hot] */
+/* Returns the calling thread's stack; 0: none is wanted, or the stack is lost and counted. [hot] */
 uint32_t stacking_at_wait(void);
 uint32_t stacking_capture(struct thread_state *t); /* captures in any case */
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The function of the C library on which C++'s thread_local is built. Such destructors run in exit,
- * too, before all exit handlers. */
+/* This is the function of the C library on which C++'s thread_local is built. Such destructors run
+ * in exit, too, before all exit handlers. */
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *module)
     __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));

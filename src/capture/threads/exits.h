@@ -17,9 +17,9 @@ enum exit_stage {
     EXITS_STAGES = EXITS_ENGINES + 8
 };
 
-/* Called once in a process, before the first session. `end` ends the session at exit; `leave` runs
- * as the process's first thread ends, and returns whether a session is still running. 0 or
- * GPUFL_E_NOMEM. [owner] */
+/* This is called once in a process, before the first session. `end` ends the session at exit;
+ * `leave` runs as the process's first thread ends, and returns whether a session is still running.
+ * 0 or GPUFL_E_NOMEM. [owner] */
 int exits_begin(void (*end)(void), bool (*leave)(void));
 
 /* Installs our handler after all that are installed so far; once for each stage of the process,

@@ -28,10 +28,10 @@ struct capture_gate {
     _Atomic uint32_t looks; /* number of the period in which threads are sampled, from 1; relaxed */
 };
 
-/* Hidden, so that reading it takes one load relative to the code. */
+/* This is hidden, so that reading it takes one load relative to the code. */
 extern struct capture_gate capture_gate __attribute__((visibility("hidden")));
 
-/* True if a session records what the program's threads do. */
+/* Returns true if a session records what the program's threads do. */
 static inline bool gate_is_on(void)
 {
     uint32_t gate = atomic_load_explicit(&capture_gate.gate, memory_order_acquire);

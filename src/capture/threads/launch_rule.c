@@ -6,7 +6,7 @@
 _Static_assert((1500ull << LAUNCH_LEVELS) * 10000 * LAUNCH_WINDOW_US / 1000 < UINT32_MAX,
                "a sum fits 32 bits with counters of up to 10 GHz");
 
-/* Marsaglia's xorshift. */
+/* Returns the next number of Marsaglia's xorshift. */
 static uint32_t next_random(struct launch_rule *r)
 {
     uint32_t x = r->random;

@@ -25,7 +25,7 @@ enum {
 
 #define LAUNCH_OWN_UNKNOWN UINT64_MAX
 
-/* The limits in ticks, of all threads. */
+/* Holds the limits in ticks, of all threads. */
 struct launch_limits {
     uint64_t away, window, second;
 };
@@ -42,7 +42,7 @@ struct launch_rule {
     uint32_t doublings; /* of both limits */
 };
 
-/* Numbers of `why` in the record launch. */
+/* Lists the numbers of `why` in the record launch. */
 enum launch_why { LAUNCH_QUIET = 0, LAUNCH_LONG = 1, LAUNCH_SUM = 2 };
 
 struct launch_verdict {
@@ -51,8 +51,8 @@ struct launch_verdict {
     uint64_t sum; /* of SUM, own included; below 2^32 */
 };
 
-/* True for a launch that is not captured, as nearly all are. False: launch_rule_judge decides, and
- * this call has noted nothing. [hot] */
+/* Returns true for a launch that is not captured, as nearly all are. False: launch_rule_judge
+ * decides, and this call has noted nothing. [hot] */
 static inline bool launch_rule_quiet(struct launch_rule *r, uint64_t now)
 {
     uint64_t own = now - r->left, sum = r->sum + own;

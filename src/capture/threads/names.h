@@ -11,7 +11,7 @@
 
 extern _Atomic(struct intern *) names_only __attribute__((visibility("hidden")));
 
-/* The table; NULL before the first session. [hot] */
+/* Returns the table; NULL before the first session. [hot] */
 static inline struct intern *names_table(void)
 {
     return atomic_load_explicit(&names_only, memory_order_acquire);
@@ -20,8 +20,8 @@ static inline struct intern *names_table(void)
 /* Makes the table if there is none. 0 or GPUFL_E_NOMEM. [owner] */
 int names_open(void);
 
-/* In a forked child: a thread of the parent may have held the table's lock, so the next
- * session makes a new table. */
+/* Forgets the table in a forked child: a thread of the parent may have held the table's lock, so
+ * the next session makes a new table. */
 void names_forget(void);
 
 #endif

@@ -189,7 +189,7 @@ bool threads_any_scope(void)
     return any;
 }
 
-/* True for a thread that may be looked at. Caller holds the lock. */
+/* Returns true for a thread that may be looked at. Caller holds the lock. */
 static bool thread_lives(struct thread_state *t)
 {
     return thread_is_of_session(t) && !atomic_load_explicit(&t->dead, memory_order_acquire);

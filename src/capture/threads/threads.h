@@ -61,7 +61,7 @@ struct slot {
 
 _Static_assert(sizeof(struct slot) == 32, "two to a cache line");
 
-/* The parts of a wait that have no field of their own in its slots. */
+/* Holds the parts of a wait that have no field of their own in its slots. */
 struct wait_packed {
     uint32_t call, device;
     bool async, sync;
@@ -121,7 +121,7 @@ struct counts {
 #undef C
 };
 
-/* A scope as the collector sees it between begin and end. */
+/* Describes a scope as the collector sees it between begin and end. */
 struct scope_seen {
     uint64_t instance, parent;
     int64_t start;
@@ -220,8 +220,8 @@ bool threads_open_grow(struct thread_state *t);
 /* Returns the first of n scope ids that no other thread has. [hot, once in INSTANCE_BLOCK] */
 uint64_t threads_instances(uint64_t n);
 
-/* Called before every session; the first call counts. ends: called on a thread that ends, to close
- * what it has open. 0 or GPUFL_E_NOMEM. [owner] */
+/* This is called before every session; the first call counts. ends: called on a thread that ends,
+ * to close what it has open. 0 or GPUFL_E_NOMEM. [owner] */
 int threads_init(void (*ends)(struct thread_state *t));
 
 /* Returns the list's first element. [collector, sampler] */
@@ -233,13 +233,13 @@ void threads_sum(struct counts *out);
 /* Counts of threads for whose state there was no memory. [hot] */
 extern struct thread_counters threads_orphans;
 
-/* True if a scope is open on any thread. [any] */
+/* Returns true if a scope is open on any thread. [any] */
 bool threads_any_scope(void);
 
-/* True if no other living thread has recorded anything in any session. [any] */
+/* Returns true if no other living thread has recorded anything in any session. [any] */
 bool threads_alone(void);
 
-/* A thread of the session as another thread sees it. */
+/* Describes a thread of the session as another thread sees it. */
 struct thread_seen {
     int32_t tid;
     bool waits;                       /* inside a call that is recorded as a wait */
@@ -260,7 +260,7 @@ void threads_reap(void (*fn)(void *arg, struct thread_state *t), void *arg);
 /* Sets the counters of ended threads to 0, when a session starts. [owner] */
 void threads_begin_session(void);
 
-/* In a forked child: forgets the other threads, which are gone, without freeing their state. */
+/* Forgets the other threads in a forked child, where they are gone, without freeing their state. */
 void threads_forget(void);
 
 #endif

@@ -30,8 +30,8 @@ void turns_begin(void)
     looked = 0;
 }
 
-/* True if the thread has captured since the last look at it. *worked: how long it has worked since
- * then, ns; -1: this is the first look, or the thread is gone. */
+/* Returns true if the thread has captured since the last look at it. *worked: how long it has
+ * worked since then, ns; -1: this is the first look, or the thread is gone. */
 static bool looked_at(struct thread_state *t, int64_t *worked)
 {
     uint64_t captured = atomic_load_explicit(&t->counters.launches_captured, memory_order_relaxed);

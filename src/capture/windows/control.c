@@ -29,7 +29,7 @@
 
 enum { REQUEST_MOST = 512, ANSWER_MOST = 1024, PATIENCE_MS = 1000, LOOK_MS = 250, BACKLOG = 4 };
 
-/* A descriptor, and which file it was. */
+/* Holds a descriptor, and which file it was. */
 struct end {
     int fd; /* -1: none */
     struct file_id id;
@@ -48,7 +48,8 @@ static struct sockaddr_un address;
 
 /* ---- the path -------------------------------------------------------------------------------- */
 
-/* True for a directory, not a link, that belongs to this user and is closed to all others. */
+/* Returns true for a directory, not a link, that belongs to this user and is closed to all
+ * others. */
 static bool is_private(const char *dir)
 {
     struct stat st;
@@ -206,7 +207,7 @@ static void end_close(struct end *x)
     *x = (struct end){.fd = -1};
 }
 
-/* Called in fd_thread_run, like the three functions below. */
+/* This is called in fd_thread_run, like the three functions below. */
 static void close_all(void *unused)
 {
     (void)unused;

@@ -26,8 +26,8 @@ int control_open(control_capture_fn *capture, struct err *e);
 void control_close(void);  /* [collector] */
 void control_forget(void); /* in a forked child */
 
-/* Path of a process's socket. make: also makes its directory, and checks that only this user can
- * use it. [any] */
+/* Writes the path of a process's socket. make: also makes its directory, and checks that only this
+ * user can use it. [any] */
 int control_path(pid_t pid, bool make, char *out, size_t size, struct err *e);
 
 #endif

@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True if the options ask for windows. [any] */
+/* Returns true if the options ask for windows. [any] */
 bool windows_wanted(const struct options *o);
-/* True if launches before the first window are counted. [any] */
+/* Returns true if launches before the first window are counted. [any] */
 bool windows_counts_launches(const struct options *o);
 
 /* Switches the session's engine on or off. 0 or a negative code with a sentence. [any] */
@@ -36,7 +36,7 @@ void windows_begin(const struct options *o, const char *lack, bool detaches,
  * names are open; any other code, with a sentence: the engine does not start. [any] */
 int windows_switch(const char *name, bool open, struct err *e);
 
-/* True if the session has windows. [any] */
+/* Returns true if the session has windows. [any] */
 bool windows_active(void);
 
 /* From now on scopes of that name open windows, until windows_end_scope. STATE: the options named
@@ -47,7 +47,7 @@ void windows_end_scope(void); /* closes the windows of that scope. [collector] *
 /* Ends all windows of the session, by whomever they were opened. [collector] */
 void windows_end_woken(void);
 
-/* The open windows, and the number of all so far, as one line of JSON. [any] */
+/* Writes the open windows, and the number of all so far, as one line of JSON. [any] */
 void windows_status(char *out, size_t size);
 
 /* Opens and closes windows by the clock. Returns when the next opening or closing is due, steady
@@ -69,12 +69,12 @@ void windows_forget(void); /* in a forked child */
 
 /* ---- hot ------------------------------------------------------------------------------------- */
 
-/* Id of the name of scopes that open a window; 0: none; WINDOWS_ANY_SCOPE: all scopes do. Relaxed:
- * set before the gate opens. */
+/* This is the id of the name of scopes that open a window; 0: none; WINDOWS_ANY_SCOPE: all scopes
+ * do. Relaxed: set before the gate opens. */
 extern _Atomic uint32_t windows_scope __attribute__((visibility("hidden")));
 #define WINDOWS_ANY_SCOPE UINT32_MAX
 
-/* Called when such a scope begins, or has ended. */
+/* This is called when such a scope begins, or has ended. */
 void windows_scope_switch(bool open, uint64_t instance);
 
 /* Counts a launch outside of windows, when it returns. [hot] */
