@@ -1,7 +1,7 @@
 /* cmd.c - what the commands share: parsing with --help, messages, the terminal.
  *
  * The help is made from the tables that parse the command line, so that it lists exactly what is
- * accepted. One thread at a time. */
+ * accepted. Called by one thread at a time. */
 #include "cli/cmd.h"
 
 #include "base/alloc.h"
@@ -235,7 +235,7 @@ static void *run_stacked(void *arg)
     return NULL;
 }
 
-/* False: the system gave no thread, and nothing ran. */
+/* Returns false if the system gave no thread, and nothing ran. */
 static bool on_a_thread(struct stacked *s)
 {
     pthread_attr_t attr;

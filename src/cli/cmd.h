@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Exit codes of every command: code, name, when. `gpufl trace` returns the program's own code; 126
- * and 127 mean the same as in a shell. */
+/* Lists the exit codes of every command: code, name, when. `gpufl trace` returns the program's own
+ * code; 126 and 127 mean the same as in a shell. */
 #define CMD_EXITS(E)                                                                               \
     E(0, OK, "success")                                                                            \
     E(1, FAILED, "the command failed; a sentence on stderr says why and what to do")               \
@@ -29,7 +29,7 @@ enum cmd_exit {
 #undef CMD_EXIT_ENUM
 };
 
-/* One row of the command table. */
+/* Describes one row of the command table. */
 struct cmd {
     const char *name;
     const char *summary;               /* one line for `gpufl --help` */
@@ -37,7 +37,7 @@ struct cmd {
     bool reads; /* sessions: an operand "s3://…" is fetched before (fetched.h) */
 };
 
-/* What `gpufl <command> --help` prints around the option table. */
+/* Holds what `gpufl <command> --help` prints around the option table. */
 struct cmd_text {
     const char *name;     /* of the command */
     const char *synopsis; /* the text after `gpufl <name> `, one line for each form */
@@ -66,7 +66,7 @@ int cmd_fail(const char *command, const char *fmt, ...) __attribute__((format(pr
 /* Flushes stdout; CMD_FAILED with a sentence where the output could not be written. */
 int cmd_finish_output(const char *command);
 
-/* The table of cmd_table.c, ended by a row without name. */
+/* This is the table of cmd_table.c, ended by a row without name. */
 extern const struct cmd cmd_table[];
 
 const struct cmd *cmd_find(const char *name); /* NULL: none */
@@ -80,26 +80,27 @@ void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 int cmd_with_stack(int (*work)(int, char **), int argc, char **argv);
 void cmd_leave_stack(void);
 
-/* True if colours are allowed: a terminal, NO_COLOR not set, TERM not "dumb". */
+/* Returns true if colours are allowed: a terminal, NO_COLOR not set, TERM not "dumb". */
 bool cmd_color(FILE *out);
-/* The quotes that a shell needs around a path; "" if the path needs none, or if quotes do not
- * help. */
+/* Returns the quotes that a shell needs around a path; "" if the path needs none, or if quotes do
+ * not help. */
 const char *cmd_quote(const char *path);
-/* Columns of the terminal that out is, between 60 and 200; 100 where out is no terminal. */
+/* Returns the columns of the terminal that out is, between 60 and 200; 100 where out is no
+ * terminal. */
 int cmd_width(FILE *out);
 
 /* Appends the words of a text in lines of at most width columns, each but the first indented; the
  * first continues the present line, which is at column `indent`. LF at the end. */
 void cmd_wrap(struct buf *out, const char *text, int indent, int width);
 
-/* The directory of this executable; false: /proc does not name it. */
+/* Writes the directory of this executable; false: /proc does not name it. */
 bool cmd_exe_dir(char *out, size_t size);
 
 /* Writes the path of a program of the product: next to this executable, else its name alone, for a
  * search in PATH. */
 void cmd_find_program(const char *name, char *out, size_t size);
 
-/* The commands. */
+/* The functions run the commands. */
 int cmd_trace(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_compare(int argc, char **argv);

@@ -26,8 +26,8 @@ static const struct cmd_text text = {
             "  gpufl ctl 4711 window status\n",
 };
 
-/* The reason why nobody answers at a socket: the process is gone, its number belongs to another
- * process, or it accepts no commands. */
+/* Says why nobody answers at a socket: the process is gone, its number belongs to another process,
+ * or it accepts no commands. */
 static int no_answer(pid_t pid, int error, const char *path, struct err *e)
 {
     bool lives = kill(pid, 0) == 0 || errno == EPERM;

@@ -64,7 +64,8 @@ static int check(const struct arguments *a, int operands, char **argv)
     return CMD_OK;
 }
 
-/* The rows of tables: JSON has all of them unless --top says otherwise; text has its default. */
+/* Limits the rows of tables: JSON has all of them unless --top says otherwise; text has its
+ * default. */
 static void fill(struct arguments *a, FILE *out, struct gpufl_report_options *o)
 {
     gpufl_report_options_init(o, sizeof *o);

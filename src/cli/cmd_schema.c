@@ -20,7 +20,7 @@ static const struct cmd_text text = {
             "  gpufl schema --json          all of them for a program\n",
 };
 
-/* True if the record is asked for: named, or no record is named. */
+/* Returns true if the record is asked for: named, or no record is named. */
 static bool wanted(const struct record *r, char *const *names, int count)
 {
     for (int i = 0; i < count; i++)

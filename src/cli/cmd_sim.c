@@ -49,7 +49,7 @@ struct request {
     int64_t per_second;
 };
 
-/* The engines that the simulated GPU runs; NULL-terminated. Trace is the first one. */
+/* Lists the engines that the simulated GPU runs; NULL-terminated. Trace is the first one. */
 static const char *engine_names[32];
 
 static void find_engines(void)

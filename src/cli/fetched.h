@@ -2,8 +2,8 @@
  *
  * Each session is fetched into a temporary folder and checked; the command then runs in a child
  * process with the folder instead of the URL. The folder is removed however the child ends, and
- * also after a signal. Endpoint, region and key come from the environment (docs/archive.md). One
- * thread. */
+ * also after a signal. Endpoint, region and key come from the environment (docs/archive.md). Called
+ * by one thread only. */
 #ifndef GPUFL_CLI_FETCHED_H
 #define GPUFL_CLI_FETCHED_H
 

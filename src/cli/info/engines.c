@@ -1,5 +1,5 @@
 /* engines.c - prints how a backend runs the engines (backend/engine_texts.h), as text and as JSON.
- * One thread. */
+ * Called by one thread only. */
 #include "cli/info/engines.h"
 
 #include "backend/engine_texts.h"
@@ -19,7 +19,7 @@ enum {
     LEAST = 14
 };
 
-/* The words between the two engines of a pair, for people and in JSON. */
+/* Names the words between the two engines of a pair, for people and in JSON. */
 static const struct {
     const char *text, *name;
 } rules[] = {
@@ -29,7 +29,7 @@ static const struct {
     [ENGINES_OFF] = {"records nothing during", "off"},
 };
 
-/* An engine's row of the table, and a backend's texts about it. */
+/* Holds an engine's row of the table, and a backend's texts about it. */
 struct shown {
     const struct engine_row *row;
     const struct engine_words *words;
@@ -41,7 +41,7 @@ static struct shown shown_first(const struct engine_texts *t)
     return (struct shown){engine_table, t->words, t};
 }
 
-/* False after the last engine. */
+/* Returns false after the last engine. */
 static bool shown_next(struct shown *s)
 {
     s->row++;
@@ -64,7 +64,7 @@ enum { ENGINE, NEEDS, EXCLUDES, ELSE, COSTS, COLUMNS };
 static const char *const titles[COLUMNS] = {"engine", "needs", "excludes", "falls back to",
                                             "costs"};
 
-/* Width of each column: the three columns with sentences share what is left. */
+/* Sets the width of each column: the three columns with sentences share what is left. */
 static void measure(int page, int *widths)
 {
     int rest = page - INDENT - (COLUMNS - 1) * GAP - 2 * NAME_COLUMNS;
@@ -125,7 +125,7 @@ static bool excludes(const struct shown *a, const struct engine_row *b)
     return engine_conflict(a->texts->pairs, a->row->asks | b->asks) != NULL;
 }
 
-/* NULL: no engine runs instead. */
+/* Returns NULL if no engine runs instead. */
 static const char *instead_of(const struct shown *s)
 {
     const struct engine_row *next = &engine_table[s->row->next];

@@ -1,7 +1,7 @@
 /* info.c - `gpufl info`: shows what this machine has and what can be captured here.
  *
  * The facts are the backends' own (backend.h, probe): this file only prints them in columns or as
- * JSON, so that they are what a capture will find. One thread. */
+ * JSON, so that they are what a capture will find. Called by one thread only. */
 #include "cli/cmd.h"
 
 #include "analyze/common/words.h"
@@ -40,7 +40,7 @@ static const struct cmd_text text = {
             "  gpufl info --options   every option of the capture library\n",
 };
 
-/* The texts of a device, by the column of the device record that refers to them. */
+/* Lists the texts of a device, by the column of the device record that refers to them. */
 static const struct {
     const char *column;
     size_t offset; /* in struct device_text */
@@ -63,7 +63,7 @@ static const char *device_text_of(const struct device_text *t, const char *colum
 
 /* ---- devices ----------------------------------------------------------------------------- */
 
-/* Every column of the device record that the driver answered, except the session's id. */
+/* Writes every column of the device record that the driver answered, except the session's id. */
 static void device_json(struct buf *b, const struct device_row *row, const struct device_text *t)
 {
     const struct record *r = &records[RECORD_device];
@@ -133,7 +133,7 @@ static void put_devices(struct buf *b, const struct backend *backend, bool json)
 
 /* ---- facts ------------------------------------------------------------------------------- */
 
-/* How text is printed: colours and columns of the terminal. */
+/* Says how text is printed: colours and columns of the terminal. */
 struct look {
     bool color;
     int width;
@@ -169,7 +169,7 @@ static void put_facts_json(struct buf *b, const struct probe *p)
     }
 }
 
-/* look: NULL for JSON. */
+/* Writes a backend. look: NULL for JSON. */
 static void put_backend(struct buf *b, const struct backend *backend, const struct look *look)
 {
     struct probe p = {0};
@@ -213,7 +213,7 @@ static void probe_tool(struct probe *p, const struct vendor *v, bool wanted)
         snprintf(f->advice, sizeof f->advice, "%.*s", (int)sizeof f->advice - 1, e.text);
 }
 
-/* True if a device file of the vendor's is here. */
+/* Returns true if a device file of the vendor's is here. */
 static bool has_device(const struct vendor *v)
 {
     bool any = false;
@@ -222,7 +222,7 @@ static bool has_device(const struct vendor *v)
     return any;
 }
 
-/* The library that reads compressed sessions, which the build has chosen. */
+/* Names the library that reads compressed sessions, which the build has chosen. */
 static void probe_gzip(struct probe *p)
 {
     if (p->fact_count == PROBE_FACTS_MAX)
@@ -261,7 +261,8 @@ static const struct backend *taken_backend(void)
     return named ? named : backend_select(GPUFL_BACKEND_AUTO, NULL);
 }
 
-/* True for the backend of a vendor. A vendor may have metrics of its GPUs alone, and no engines. */
+/* Returns true for the backend of a vendor. A vendor may have metrics of its GPUs alone, and no
+ * engines. */
 static bool is_of_vendor(const struct backend *b)
 {
     return b->vendor && !b->simulated;

@@ -1,4 +1,4 @@
-/* metrics.c - see metrics.h. One thread.
+/* metrics.c - see metrics.h. Called by one thread only.
  *
  * Prints a line for each metric: in how many passes RangeProfiler counts it alone, and whether
  * PmSampling, which has one pass, samples it. */

@@ -2,7 +2,7 @@
  *
  * The order is that of a reader's questions: can anything be captured, with what, what works, what
  * is to be done. Engines that lack one thing share a line, and advice that several facts give is
- * printed once. One thread. */
+ * printed once. Called by one thread only. */
 #include "cli/info/summary.h"
 
 #include "capture/options/options.h"
@@ -30,7 +30,7 @@ static bool is_gpu(const struct probe_fact *f)
     return strncmp(f->name, "GPU ", 4) == 0;
 }
 
-/* "  label      text", wrapped below the text. */
+/* Writes " label text", wrapped below the text. */
 static void put_line(struct buf *b, const char *label, const char *text, int width)
 {
     buf_printf(b, "%*s%-*s", INDENT, "", LABEL, label);
@@ -49,7 +49,7 @@ static void count_engines(const struct probe *p, int *works, int *all)
         }
 }
 
-/* True if sessions take a backend without a GPU, because the user wants that. */
+/* Returns true if sessions take a backend without a GPU, because the user wants that. */
 static bool is_without_gpu(const struct info_found *f)
 {
     return f->named && (f->simulated || strcmp(f->backend, "none") == 0);
@@ -159,7 +159,8 @@ struct advice {
     int count, width;
 };
 
-/* value: what the fact about the subject says; left out where the text begins with the subject. */
+/* Writes an advice. value: what the fact about the subject says; left out where the text begins
+ * with the subject. */
 static void put_advice(struct advice *a, const char *subject, const char *value, const char *text)
 {
     char line[LINE];
@@ -188,7 +189,7 @@ static void put_advices(struct advice *a, const struct probe *p, bool engines)
     }
 }
 
-/* Why one of two vendors' backends is taken, and how the other one is. */
+/* Writes why one of two vendors' backends is taken, and how the other one is. */
 static void put_other(struct buf *b, const struct info_found *f, int width)
 {
     char line[LINE];
@@ -205,7 +206,7 @@ static void put_other(struct buf *b, const struct info_found *f, int width)
     put_line(b, "also here", line, width);
 }
 
-/* What to do if GPUFL_BACKEND is the name of no backend. */
+/* Writes what to do if GPUFL_BACKEND is the name of no backend. */
 static void put_unnamed(struct advice *a, const char *setting)
 {
     char names[128], text[256];

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* What was found on this machine. A probe's facts whose names begin with "engine " are about
+/* Holds what was found on this machine. A probe's facts whose names begin with "engine " are about
  * engines. */
 struct info_found {
     const char *library;        /* path of the capture library; NULL: not found */

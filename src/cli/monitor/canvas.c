@@ -47,7 +47,8 @@ static wchar_t code_of(const unsigned char *s, size_t n)
     return (wchar_t)code;
 }
 
-/* The next character of a text as a cell: its bytes there in *used, its columns as the result. */
+/* Takes the next character of a text as a cell: its bytes there in *used, its columns as the
+ * result. */
 static int next(const struct canvas *c, const char *text, size_t *used, struct cell *out)
 {
     size_t left = strnlen(text, BYTES_MOST);

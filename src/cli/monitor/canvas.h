@@ -2,8 +2,8 @@
  *
  * Text may come from anywhere: it is cut at the width of the canvas; a wide character takes two
  * cells and is never cut in half; characters without a width, and control characters, are left out.
- * If the terminal has no UTF-8, characters other than ASCII become '?'. One thread; widths are
- * those of the locale (setlocale). */
+ * If the terminal has no UTF-8, characters other than ASCII become '?'. Called by one thread only;
+ * widths are those of the locale (setlocale). */
 #ifndef GPUFL_CLI_MONITOR_CANVAS_H
 #define GPUFL_CLI_MONITOR_CANVAS_H
 
@@ -44,11 +44,11 @@ void canvas_fini(struct canvas *c);
 int canvas_text(struct canvas *c, int row, int column, int width, enum style style,
                 const char *text);
 
-/* Like canvas_text, but at the right end of the width. */
+/* Does what canvas_text does, but at the right end of the width. */
 void canvas_right(struct canvas *c, int row, int column, int width, enum style style,
                   const char *text);
 
-/* Columns of a text on this canvas. */
+/* Returns the columns of a text on this canvas. */
 int canvas_columns(const struct canvas *c, const char *text);
 
 /* Appends a row as text, without blanks at its end. */

@@ -26,7 +26,7 @@ static int64_t share(int64_t part, int64_t whole)
     return s > WHOLE ? WHOLE : (int64_t)s;
 }
 
-/* "[####    ]" over `width` columns; unknown: "[   ?    ]". */
+/* Writes "[#### ]" over `width` columns; unknown: "[ ? ]". */
 static void put_bar(struct canvas *c, int row, int column, int width, int64_t s, enum style style)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -199,7 +199,7 @@ void gpu_panel(const struct seen_gpu *g, const struct past *past, struct canvas 
 
 /* ---- one line ------------------------------------------------------------------------------ */
 
-/* A letter for each state that a line has no room to name. */
+/* Writes a letter for each state that a line has no room to name. */
 static void put_letters(const struct seen_gpu *g, struct canvas *c, int row, int column)
 {
     char throttled[160];

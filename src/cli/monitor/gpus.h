@@ -1,4 +1,5 @@
-/* gpus.h - draws GPUs on a canvas: four lines each, or one. Functions without state. One thread. */
+/* gpus.h - draws GPUs on a canvas: four lines each, or one. Functions without state. Called by one
+ * thread only. */
 #ifndef GPUFL_CLI_MONITOR_GPUS_H
 #define GPUFL_CLI_MONITOR_GPUS_H
 
@@ -6,7 +7,8 @@
 
 enum { GPU_PANEL = 4 }; /* lines of a GPU if there is room */
 
-/* Draw GPU g from that row on, over all columns, in four lines or in one. past: of the GPU. */
+/* The functions draw GPU g from that row on, over all columns, in four lines or in one. past: of
+ * the GPU. */
 void gpu_panel(const struct seen_gpu *g, const struct past *past, struct canvas *c, int row);
 void gpu_line(const struct seen_gpu *g, const struct past *past, struct canvas *c, int row);
 

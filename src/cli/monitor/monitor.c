@@ -210,7 +210,7 @@ static int show(struct view *v)
     return rc ? cmd_fail("monitor", "out of memory") : CMD_OK;
 }
 
-/* 0, or the exit code for a wrong command line. */
+/* Returns 0, or the exit code for a wrong command line. */
 static int check_options(const struct view *v, const struct source_options *o)
 {
     if (o->interval < 100 * MS || o->interval > 3600 * SECOND)

@@ -110,7 +110,7 @@ bool screen_key(struct screen *s, int key, size_t processes)
 
 enum field { GPU, PID, USER, MEMORY, USE, NAME, PLACE, RUNS, COLUMNS };
 
-/* Width 0: what the others leave. */
+/* A width of 0 takes what the others leave. */
 static const struct table_column {
     const char *head;
     int width;
@@ -127,7 +127,7 @@ static const struct table_column {
     [RUNS] = {"RUNS", 12, false, SORT_COUNT},
 };
 
-/* RUNS_*: width of the column RUNS in a terminal of at least *_TABLE columns. */
+/* RUNS_* is the width of the column RUNS in a terminal of at least *_TABLE columns. */
 enum { RUNS_MIDDLE = 36, MIDDLE_TABLE = 120, RUNS_WIDE = 62, WIDE_TABLE = 160 };
 
 static int width_of(const struct canvas *c, int column)

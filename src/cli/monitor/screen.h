@@ -1,8 +1,8 @@
 /* screen.h - a frame of the live view: GPUs with bars and their past, and processes below them.
  *
- * The frame is made from a snapshot, the past, and the user's choices, and nothing else. GPUs
- * have four lines each if the screen has room for them, else one; a third of the screen is for
- * processes. One thread. */
+ * The frame is made from a snapshot, the past, and the user's choices, and nothing else. GPUs have
+ * four lines each if the screen has room for them, else one; a third of the screen is for
+ * processes. Called by one thread only. */
 #ifndef GPUFL_CLI_MONITOR_SCREEN_H
 #define GPUFL_CLI_MONITOR_SCREEN_H
 
@@ -23,7 +23,7 @@ struct sort_key {
 
 extern const struct sort_key sort_keys[SORT_COUNT];
 
-/* The use of each GPU in the last samples, newest last; -1: unknown. */
+/* Holds the use of each GPU in the last samples, newest last; -1: unknown. */
 struct past {
     char uuid[96];
     signed char use[PAST_MOST];
@@ -67,7 +67,8 @@ void words_place(const struct seen_process *p, char *out, size_t size); /* pod, 
 void words_rate(int64_t bytes_per_second, char *out, size_t size);
 const char *words_name(const struct seen_gpu *g); /* without the vendor's name */
 
-/* The vendor's words for the part with the clock, and for the link between GPUs. */
+/* The functions return the vendor's words for the part with the clock, and for the link between
+ * GPUs. */
 const char *words_clock(const struct seen_gpu *g);
 const char *words_plural(int64_t n); /* "s"; "" for one */
 const char *words_link(const struct seen_gpu *g);

@@ -14,7 +14,7 @@
 
 enum { LOOKS_MOST = 256 };
 
-/* A member of an object: where its value goes. */
+/* Describes a member of an object: where its value goes. */
 struct member {
     const char *name;
     size_t at, size; /* in the structure; size 0: a number */

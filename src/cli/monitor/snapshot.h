@@ -1,7 +1,7 @@
 /* snapshot.h - reads a monitor's line of JSON, which has its values at one moment.
  *
  * The line comes from another process: texts are cut and cleaned of control characters, counts are
- * bounded, and missing values are unknown (CELL_NULL, ""). One thread. */
+ * bounded, and missing values are unknown (CELL_NULL, ""). Called by one thread only. */
 #ifndef GPUFL_CLI_MONITOR_SNAPSHOT_H
 #define GPUFL_CLI_MONITOR_SNAPSHOT_H
 

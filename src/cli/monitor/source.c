@@ -26,7 +26,7 @@ static const char PROGRAM[] = "gpufl-monitor";
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-/* A connection to the monitor of that folder, or -1 with errno. */
+/* Returns a connection to the monitor of that folder, or -1 with errno. */
 static int reach(const char *folder, int patience_s)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -66,7 +66,7 @@ static int read_line(struct source *s, int fd, struct err *e)
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-/* True if a monitor of that folder is trusted: any in the system's folder, which the
+/* Returns true if a monitor of that folder is trusted: any in the system's folder, which the
  * administrator made; elsewhere only monitors of this user and of root. */
 static bool is_trusted(const char *folder, bool of_system)
 {
@@ -109,7 +109,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* What the monitor has printed on stderr, in one line and without its name. */
+/* Reads what the monitor has printed on stderr, in one line and without its name. */
 static int what_it_said(struct source *s, struct err *e)
 {
     char text[300], *line = text;

@@ -5,7 +5,7 @@
  * programs search. If there is none, gpufl-monitor is started, from this executable's folder or
  * from PATH: with session logs if the caller names a folder for them; else without, in a folder of
  * its own, which traced programs do not find. That monitor ends with this process, however this
- * process ends. One thread. */
+ * process ends. Called by one thread only. */
 #ifndef GPUFL_CLI_MONITOR_SOURCE_H
 #define GPUFL_CLI_MONITOR_SOURCE_H
 

@@ -2,7 +2,7 @@
  *
  * The view uses the alternate screen while it is open. The terminal's former contents are restored
  * afterwards, also after SIGINT, SIGTERM, SIGQUIT and SIGHUP, which end the view, and while SIGTSTP
- * stops it. One terminal per process, one thread. */
+ * stops it. A process has one terminal. Called by one thread only. */
 #ifndef GPUFL_CLI_MONITOR_TERMINAL_H
 #define GPUFL_CLI_MONITOR_TERMINAL_H
 
@@ -12,7 +12,7 @@
 
 enum terminal_key { TERMINAL_NONE = -1, TERMINAL_END = -2 }; /* else: a character, or screen_keys */
 
-/* True if stdin and stdout are a terminal that can show pages. */
+/* Returns true if stdin and stdout are a terminal that can show pages. */
 bool terminal_is_there(void);
 
 /* From here on the signals above end waiting; also for plain lines. */

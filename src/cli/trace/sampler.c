@@ -33,7 +33,7 @@ enum { STAYS, GIVES_WAY, COMMAND_SIZE = 1024, LINES_MAX = 512 };
 
 static const int64_t MS = 1000000;
 
-/* False if --option turns the samples off. --option overrides flags and environment. */
+/* Returns false if --option turns the samples off. --option overrides flags and environment. */
 static bool settings_sample(const struct trace_request *r)
 {
     const char *rate = trace_options_setting(r, "system_sample_rate_ms");
@@ -107,7 +107,7 @@ static int begin(const struct place *p)
     return gpufl_init(&o);
 }
 
-/* True if this run has a session other than the sampler's own: the program has one. */
+/* Returns true if this run has a session other than the sampler's own: the program has one. */
 static bool has_other(const struct trace_request *r, const struct place *p)
 {
     struct sessions s;

@@ -3,8 +3,8 @@
  *
  * The capture library begins with the program's cuInit, so a program that never calls cuInit has no
  * session. For such a program, a process of the launcher writes the session, under the program's
- * name. When a session of the program appears, this process ends and removes its own session. One
- * thread. */
+ * name. When a session of the program appears, this process ends and removes its own session.
+ * Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_SAMPLER_H
 #define GPUFL_CLI_TRACE_SAMPLER_H
 
@@ -17,7 +17,7 @@ struct trace_sampler {
     int end;   /* pipe that is closed to end the process; -1: none */
 };
 
-/* True if the run needs such a process. [any] */
+/* Returns true if the run needs such a process. [any] */
 bool trace_sampler_wanted(const struct trace_request *r);
 
 /* Starts the sampler after the program. If that fails, the run goes on without it. */

@@ -5,7 +5,7 @@
  * written anywhere, the program is not run, except with --anyway. Any other failure of the capture
  * is reported in one sentence, and the program runs without capture, to its own end and with its
  * own exit code. With --passes the program runs several times, one run after the other, and is not
- * run without capture. One thread; reports are made in a helper process (run.h). */
+ * run without capture. Called by one thread only; reports are made in a helper process (run.h). */
 #include "capture/options/options.h"
 #include "cli/cmd.h"
 #include "cli/trace/options/options.h"
@@ -326,7 +326,7 @@ static void say_signal(const struct trace *t)
                 strsignal(signal), WCOREDUMP(t->run.status) ? ", core dumped" : "");
 }
 
-/* True if every session was reported while the program ran. */
+/* Returns true if every session was reported while the program ran. */
 static bool all_reported(const struct trace *t)
 {
     struct sessions s;
@@ -398,7 +398,7 @@ static void begin_input(struct trace *t)
     t->run.no_input = t->input < 0;
 }
 
-/* True if progress is printed. It is not printed where stderr takes a report in JSON. */
+/* Returns true if progress is printed. It is not printed where stderr takes a report in JSON. */
 static bool says(const struct trace *t)
 {
     const struct trace_request *r = &t->request;

@@ -38,7 +38,7 @@ static void say(struct upload_show *s, const char *fmt, ...)
     fprintf(stderr, "gpufl upload: %s\n", line);
 }
 
-/* "5d0e3f7a", enough to distinguish sessions. */
+/* Returns how many bytes of an id, such as "5d0e3f7a", are enough to distinguish sessions. */
 static int short_id(const struct upload_session *s)
 {
     return (int)strnlen(s->id, 8);
@@ -173,7 +173,7 @@ static void put_json(struct upload_show *s, const struct upload_outcome *o)
     json_out_close_object(j);
 }
 
-/* "sent 12.3 MiB, 1,204 lines, complete", or what came in between. */
+/* Writes "sent 12.3 MiB, 1,204 lines, complete", or what came in between. */
 static void describe(const struct upload_outcome *o, char *out, size_t size)
 {
     char bytes[UNITS_TEXT], lines[UNITS_TEXT];

@@ -1,7 +1,7 @@
 /* show.h - the output of `gpufl upload`: progress, a line for each session, or JSON.
  *
  * On a terminal one line on stderr shows bytes, rate and the time left while a session is sent;
- * results are lines on stdout. One thread. */
+ * results are lines on stdout. Called by one thread only. */
 #ifndef GPUFL_CLI_UPLOAD_SHOW_H
 #define GPUFL_CLI_UPLOAD_SHOW_H
 
@@ -25,7 +25,7 @@ struct upload_show {
     bool open;            /* the terminal shows an unfinished line */
 };
 
-/* Result of a session. */
+/* Holds the result of a session. */
 struct upload_outcome {
     const struct upload_session *session;
     const struct ship_result *sent;
@@ -34,14 +34,14 @@ struct upload_outcome {
 };
 
 void upload_show_open(struct upload_show *s, const char *server, bool quiet, bool json);
-/* result: JSON's "result": "all", "partly" or "none". */
+/* Ends the output. result: JSON's "result": "all", "partly" or "none". */
 int upload_show_close(struct upload_show *s, const char *result);
 
 void upload_show_begin(struct upload_show *s, const struct upload_session *session, size_t index,
                        size_t of);
 void upload_show_outcome(struct upload_show *s, const struct upload_outcome *o);
 
-/* Callback of a shipment that prints its progress; arg is the upload_show. */
+/* Returns the callback of a shipment that prints its progress; arg is the upload_show. */
 struct ship_watch upload_show_watch(struct upload_show *s);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * agent/upload_sessions.h finds what to send, agent/ship.h sends it, and show.h prints the
  * progress. Ctrl-C ends the current request. The next run asks the server how far it is and goes on
- * there, so nothing about the progress is stored here. One thread. */
+ * there, so nothing about the progress is stored here. Called by one thread only. */
 #include "cli/cmd.h"
 
 #include "agent/api_key.h"
@@ -50,7 +50,7 @@ struct arguments {
     const char *wanted_items[WANTED_MAX];
 };
 
-/* A run of the command. */
+/* Describes a run of the command. */
 struct upload {
     const struct arguments *a;
     const char *path;

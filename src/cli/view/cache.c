@@ -52,7 +52,7 @@ static uint64_t hash_text(const char *s)
     return h;
 }
 
-/* $XDG_CACHE_HOME/gpufl/view, or ~/.cache/…; false where there is no home either. */
+/* Writes $XDG_CACHE_HOME/gpufl/view, or ~/.cache/…; false where there is no home either. */
 static bool user_cache(char *out, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -118,7 +118,7 @@ static void put_part(struct buf *b, const struct upload_session *s, const struct
                (long long)p->number);
 }
 
-/* True if a part of the list is still as it was, or has grown and is the newest. */
+/* Returns true if a part of the list is still as it was, or has grown and is the newest. */
 static bool still_fits(const struct upload_sessions *u, const char *line)
 {
     long long size, time, number;
@@ -201,7 +201,7 @@ static int older(const void *a, const void *b)
     return ORDER(x->used, y->used);
 }
 
-/* True if another `gpufl view` holds the folder. */
+/* Returns true if another `gpufl view` holds the folder. */
 static bool is_locked(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

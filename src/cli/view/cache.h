@@ -8,7 +8,7 @@
  * another one of the same path gets a folder that is removed at its end.
  *
  * The user's cache is bounded: the folder that was unused for longest is removed first. A folder
- * next to sessions is removed with them. One thread. */
+ * next to sessions is removed with them. Called by one thread only. */
 #ifndef GPUFL_CLI_VIEW_CACHE_H
 #define GPUFL_CLI_VIEW_CACHE_H
 
@@ -24,8 +24,8 @@ struct view_cache {
     bool reused;              /* valid contents were there */
 };
 
-/* path: of the sessions. where: NULL, or a folder to use. most: limit of the user's cache in
- * bytes. */
+/* Opens the cache. path: of the sessions. where: NULL, or a folder to use. most: limit of the
+ * user's cache in bytes. */
 int view_cache_open(struct view_cache *c, const char *path, const char *where,
                     const struct upload_sessions *sessions, int64_t most, struct err *e);
 

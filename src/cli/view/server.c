@@ -60,7 +60,8 @@ static bool read_line(int fd, char *line, size_t size)
     return false;
 }
 
-/* "gpufl-server: listening on URL" and "gpufl-server: open LINK"; the link is the last. */
+/* Reads the lines "gpufl-server: listening on URL" and "gpufl-server: open LINK"; the link is the
+ * last. */
 static int read_links(struct view_server *s, struct err *e)
 {
     static const char listening[] = "gpufl-server: listening on ", opens[] = "gpufl-server: open ";

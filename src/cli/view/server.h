@@ -3,8 +3,8 @@
  *
  * The program is next to this executable or in PATH. The server gets a key in its environment,
  * which only it and this process know, for sending sessions to it; it prints a link for the browser
- * that works once. It reads a pipe from this process, so it ends however this process ends. One
- * thread. */
+ * that works once. It reads a pipe from this process, so it ends however this process ends. Called
+ * by one thread only. */
 #ifndef GPUFL_CLI_VIEW_SERVER_H
 #define GPUFL_CLI_VIEW_SERVER_H
 
@@ -25,8 +25,8 @@ struct view_server {
     char link[VIEW_URL_SIZE]; /* for the browser, once */
 };
 
-/* data: its folder. extra: further arguments, NULL-terminated; NULL: none. GPUFL_E_NOENT: there is
- * no gpufl-server. */
+/* Starts the server. data: its folder. extra: further arguments, NULL-terminated; NULL: none.
+ * GPUFL_E_NOENT: there is no gpufl-server. */
 int view_server_start(struct view_server *s, const char *data, int port, char *const *extra,
                       struct err *e);
 

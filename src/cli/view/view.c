@@ -4,7 +4,7 @@
  * time (cache.h), opens the browser, and sends the sessions to the server as `gpufl upload` does.
  * What the folder already has is not loaded again. What running programs write meanwhile is sent,
  * too, and so are sessions that begin later. The page opens at once, and fills while sessions are
- * loaded. The command ends with the page, or with Ctrl-C. One thread. */
+ * loaded. The command ends with the page, or with Ctrl-C. Called by one thread only. */
 #include "cli/cmd.h"
 
 #include "agent/upload_sessions.h"
@@ -50,7 +50,7 @@ struct arguments {
     int64_t port, cache_max;
 };
 
-/* A run of the command. */
+/* Describes a run of the command. */
 struct view {
     const struct arguments *a;
     const char *path;

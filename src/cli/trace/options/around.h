@@ -1,5 +1,6 @@
 /* around.h - the options of environment and config file that the launcher has to know before the
- * program starts. In the program, the library reads all sources again. One thread. */
+ * program starts. In the program, the library reads all sources again. Called by one thread
+ * only. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_AROUND_H
 #define GPUFL_CLI_TRACE_OPTIONS_AROUND_H
 
@@ -13,7 +14,7 @@ struct trace_around {
     char app_name[129];      /* "": not set */
 };
 
-/* config_file: of --option, or NULL. 0 or GPUFL_E_NOMEM. */
+/* Reads what is around the options. config_file: of --option, or NULL. 0 or GPUFL_E_NOMEM. */
 int trace_around_read(struct trace_around *a, const char *config_file);
 
 #endif

@@ -9,7 +9,7 @@ static const enum option_id without[] = {OPT_log_path, OPT_app_name, OPT_profili
                                          OPT_run_id,   OPT_pass,     OPT_remote_upload,
                                          OPT_api_key};
 
-/* The options that the command line has under another name. */
+/* Lists the options that the command line has under another name. */
 static const struct {
     const char *name, *own;
 } others[] = {{"log-path", "output"}, {"app-name", "name"}, {"profiling-engine", "engine"}};

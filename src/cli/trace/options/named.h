@@ -1,5 +1,6 @@
 /* named.h - options of the capture library under their own names: the option that a program sets as
- * enable_memory_tracking is --enable-memory-tracking of `gpufl trace`. One thread. */
+ * enable_memory_tracking is --enable-memory-tracking of `gpufl trace`. Called by one thread
+ * only. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_NAMED_H
 #define GPUFL_CLI_TRACE_OPTIONS_NAMED_H
 
@@ -8,7 +9,7 @@
 
 enum { TRACE_NAMED_ROWS = 64 + OPT_COUNT, TRACE_NAMED_TEXT = 8192 };
 
-/* The options that were given. opt_list items point here until the command ends. */
+/* Holds the options that were given. opt_list items point here until the command ends. */
 struct trace_named {
     const char *values[OPT_COUNT]; /* inside argv; NULL: not given */
     char names[OPT_COUNT][40];     /* as in the rows */

@@ -1,7 +1,7 @@
 /* options.c - the command line of `gpufl trace`.
  *
- * Everything that can be wrong with it is found here, before anything is created
- * or started: a usage error never costs a run of the program. One thread. */
+ * Everything that can be wrong with it is found here, before anything is created or started: a
+ * usage error never costs a run of the program. Called by one thread only. */
 #include "cli/trace/options/options.h"
 
 #include "capture/options/options.h"
@@ -17,11 +17,11 @@
 enum { TOP_MOST = 1000000, GROUP_MOST = 12 /* rows of a part of the table */ };
 static const int64_t EVERY_MOST = INT64_C(86400000000000); /* ns */
 
-/* Values of --stacks, and the library's options for them. */
+/* Lists values of --stacks, and the library's options for them. */
 enum { STACKS_NOT_GIVEN = -1, STACKS_NONE, STACKS_SYNC, STACKS_LAUNCH };
 static const char *const stacks[] = {"none", "sync", "launch", NULL};
 
-/* Values of --pc-kernels, which are the library's. */
+/* Lists values of --pc-kernels, which are the library's. */
 enum { PC_KERNELS_NOT_GIVEN = -1 };
 static const char *const pc_kernels[] = {"all", "none", "windows", NULL};
 
@@ -32,7 +32,7 @@ static const char *const ranges[] = {"scopes", "kernels", NULL};
 #define MS INT64_C(1000000)
 #define US INT64_C(1000)
 
-/* --system-interval where it was not given, and the interval used then. */
+/* Stands for --system-interval where it was not given, and the interval used then. */
 #define INTERVAL_NOT_GIVEN INT64_MIN
 #define INTERVAL_DEFAULT   "100"
 
@@ -80,7 +80,7 @@ static const struct cmd_text text = {
             "  NO_COLOR       set: no colours\n",
 };
 
-/* Options that only some engines accept. */
+/* Checks options that only some engines accept. */
 static int check_engines(const struct trace_request *r)
 {
     const struct {

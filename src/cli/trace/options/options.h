@@ -1,5 +1,5 @@
 /* options.h - parses the command line of `gpufl trace`, and writes the part that the library in the
- * program receives. One thread. */
+ * program receives. Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_OPTIONS_H
 #define GPUFL_CLI_TRACE_OPTIONS_OPTIONS_H
 
@@ -56,7 +56,7 @@ struct trace_request {
     char **command; /* NULL-terminated: the program and its arguments */
 };
 
-/* CMD_CONTINUE, or the exit code, after help or a usage error was printed. */
+/* Returns CMD_CONTINUE, or the exit code, after help or a usage error was printed. */
 int trace_options_parse(struct trace_request *r, int argc, char **argv);
 
 /* Returns the value that --option gives an option of the library, or NULL. */
@@ -68,8 +68,8 @@ void trace_options_dir(const char *dir, char *out, size_t size);
 /* Appends the lines of GPUFL_TRACE_OPTIONS for the interval of devices and host. */
 void trace_options_put_interval(const struct trace_request *r, struct buf *out);
 
-/* The text of GPUFL_TRACE_OPTIONS: "name=value" lines, with a question mark before defaults that
- * the user did not give. The text has each option once: --option replaces the value that other
+/* Writes the text of GPUFL_TRACE_OPTIONS: "name=value" lines, with a question mark before defaults
+ * that the user did not give. The text has each option once: --option replaces the value that other
  * flags imply. */
 void trace_options_encode(const struct trace_request *r, const char *dir, const char *run_id,
                           const char *name, struct buf *out);

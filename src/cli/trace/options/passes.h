@@ -1,5 +1,6 @@
 /* passes.h - `gpufl trace --passes`: the command runs once for each engine, and the sessions of all
- * runs are one group. Checks which engines can be passes, and with which options. One thread. */
+ * runs are one group. Checks which engines can be passes, and with which options. Called by one
+ * thread only. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_PASSES_H
 #define GPUFL_CLI_TRACE_OPTIONS_PASSES_H
 
@@ -10,8 +11,8 @@
  * result of cmd_usage. */
 int trace_passes_parse(struct trace_request *r);
 
-/* True if the engine of the request, or of any of its passes, asks for one of these bits (enum
- * engine_bit). */
+/* Returns true if the engine of the request, or of any of its passes, asks for one of these bits
+ * (enum engine_bit). */
 bool trace_passes_ask(const struct trace_request *r, unsigned bits);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Options that the launcher sets itself, and how a person sets them. */
+/* Lists options that the launcher sets itself, and how a person sets them. */
 static const struct {
     enum option_id id;
     const char *instead;

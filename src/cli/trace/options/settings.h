@@ -1,5 +1,5 @@
-/* settings.h - `--option NAME=VALUE`: the library's options on the command
- * line. Their table is the library's own (capture/options/options.h). One thread. */
+/* settings.h - `--option NAME=VALUE`: the library's options on the command line. Their table is the
+ * library's own (capture/options/options.h). Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_SETTINGS_H
 #define GPUFL_CLI_TRACE_OPTIONS_SETTINGS_H
 
@@ -13,7 +13,7 @@
  * itself. */
 int setting_check(const char *pair, char *out, size_t size, struct err *e);
 
-/* True if the pair "name=value" sets the option of that name. */
+/* Returns true if the pair "name=value" sets the option of that name. */
 bool setting_is(const char *pair, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* compress.h - compresses the finished parts of a session's log. One thread. */
+/* compress.h - compresses the finished parts of a session's log. Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_COMPRESS_H
 #define GPUFL_CLI_TRACE_OUTCOME_COMPRESS_H
 

@@ -3,7 +3,7 @@
  * Order: report, where the data is and what to run next, then compression, so that nobody waits for
  * the latter to read. A session is compressed only when its log says that it ended, or when its
  * process is the one we have reaped: a file that somebody might still append to is never replaced.
- * One thread. */
+ * Called by one thread only. */
 #include "cli/trace/outcome/finish.h"
 
 #include "base/file/file.h"
@@ -98,13 +98,13 @@ static bool have_server(void)
            access(path, X_OK) == 0;
 }
 
-/* True if the process ended its session, and could not write that to the log. */
+/* Returns true if the process ended its session, and could not write that to the log. */
 static bool is_unwritten(const struct finish *f, const struct session *one)
 {
     return f->evidence && exits_unwritten(&f->evidence->marks.exits, one->id);
 }
 
-/* True if it is known how the process of a session ended. */
+/* Returns true if it is known how the process of a session ended. */
 static bool status_of(const struct finish *f, const struct session *one, int *status)
 {
     *status = f->status;
@@ -124,8 +124,8 @@ static bool is_open(const struct session *one)
     return one->ours && !one->ended && !one->packed;
 }
 
-/* How many processes whose sessions have no end ended with that status; 0 if an earlier session in
- * the list has been counted with this one. */
+/* Returns how many processes whose sessions have no end ended with that status; 0 if an earlier
+ * session in the list has been counted with this one. */
 static size_t with_status(const struct finish *f, const struct sessions *s, size_t at, int status)
 {
     size_t n = 0;
@@ -331,7 +331,7 @@ static void make_stderr_wait(void)
         fcntl(STDERR_FILENO, F_SETFL, flags & ~O_NONBLOCK);
 }
 
-/* All sessions of the run. */
+/* Reads all sessions of the run. */
 static int read_sessions(const struct finish *f, struct sessions *s)
 {
     int rc =

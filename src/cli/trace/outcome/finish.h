@@ -25,10 +25,11 @@ struct finish {
     bool reported; /* the sessions were reported before, and there are no new ones */
 };
 
-/* For run_helper_start: arg is a struct finish. Exit code 0, or 1 where something failed. */
+/* This is for run_helper_start: arg is a struct finish. Exit code 0, or 1 where something
+ * failed. */
 int finish_run(void *arg);
 
-/* For run_helper_start: finishes the sessions of one pass, which have no report of their own. Exit
+/* Finishes, for run_helper_start, the sessions of one pass, which have no report of their own. Exit
  * code: one of these. */
 enum { PASS_DONE, PASS_LEFT_NOTHING, PASS_STILL_RUNS };
 int finish_pass(void *arg);

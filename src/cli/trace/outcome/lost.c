@@ -41,7 +41,8 @@ static bool has_records(const struct sessions *s, long pid)
     return false;
 }
 
-/* The fate of the process with that index among the marks; false if it left records or a reason. */
+/* Returns the fate of the process with that index among the marks; false if it left records or a
+ * reason. */
 static bool lost_at(const struct finish *f, const struct sessions *s, size_t i,
                     struct exits_fate *fate)
 {
@@ -61,7 +62,7 @@ static bool is_alike(const struct exits_fate *a, const struct exits_fate *b)
            (!a->known || a->status == b->status);
 }
 
-/* True if a process before this one ended in the same way. */
+/* Returns true if a process before this one ended in the same way. */
 static bool was_said(const struct finish *f, const struct sessions *s, size_t at,
                      const struct exits_fate *one)
 {
@@ -141,7 +142,7 @@ static bool owner_of(const struct finish *f, const char *dir, struct exits_fate 
     return false;
 }
 
-/* A process without a mark that says where its session began. */
+/* Returns true if there is a process without a mark that says where its session began. */
 static bool has_unplaced(const struct finish *f, const struct sessions *s, bool running)
 {
     struct exits_fate fate;

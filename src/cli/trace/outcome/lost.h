@@ -2,7 +2,7 @@
  * other processes have sessions, nothing else would show that these are missing.
  *
  * Their marks (marks.h) show them: the driver called the library in them, and neither a record nor
- * a reason came. One thread. */
+ * a reason came. Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_LOST_H
 #define GPUFL_CLI_TRACE_OUTCOME_LOST_H
 

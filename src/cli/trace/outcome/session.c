@@ -33,7 +33,7 @@ static bool ends_with(const char *text, const char *end)
 
 /* ---- header ----------------------------------------------------------------------------- */
 
-/* False if the file has no header. */
+/* Returns false if the file has no header. */
 static bool read_head(struct part_head *head, const char *path)
 {
     *head = (struct part_head){0};
@@ -89,8 +89,8 @@ static bool session_open(struct session *s, bool *blank)
 
 /* ---- end -------------------------------------------------------------------------------- */
 
-/* The system channel's newest part: without a number, or, where the last one was full
- * when it ended (and in the public client's format), the highest. */
+/* Finds the system channel's newest part: without a number, or, where the last one was full when it
+ * ended (and in the public client's format), the highest. */
 static bool newest_system(const char *dir, char *path, size_t size)
 {
     if (path_join(path, size, dir, "system.log") == 0 && file_is_regular(path))
@@ -131,7 +131,7 @@ bool session_ended(const char *dir)
     return ended;
 }
 
-/* Files below dir among those of /proc/…/fd. */
+/* Returns true if files below dir are among those of /proc/…/fd. */
 static bool has_open_below(const char *fds, const char *dir)
 {
     char link[PATH_MAX];
@@ -148,7 +148,8 @@ static bool has_open_below(const char *fds, const char *dir)
     return open;
 }
 
-/* A thread of the library that has a file table of its own: see base/process/fd_thread.h. */
+/* Returns true for a thread of the library that has a file table of its own: see
+ * base/process/fd_thread.h. */
 static bool is_aside(const char *process, const char *task)
 {
     char path[PATH_MAX], name[32] = "";

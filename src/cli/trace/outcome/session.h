@@ -1,5 +1,5 @@
 /* session.h - reads of the sessions in a run's directory what the launcher needs: which run wrote
- * them, and whether they ended. The analyzer reads the rest. One thread. */
+ * them, and whether they ended. The analyzer reads the rest. Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_SESSION_H
 #define GPUFL_CLI_TRACE_OUTCOME_SESSION_H
 
@@ -37,10 +37,10 @@ int sessions_read(struct sessions *s, const char *dir, const char *run);
 int sessions_more(struct sessions *s, const char *dir, const char *run);
 void sessions_fini(struct sessions *s);
 
-/* True if the log below this session directory says that the capture ended. */
+/* Returns true if the log below this session directory says that the capture ended. */
 bool session_ended(const char *dir);
 
-/* True if its process runs and has files of it open. */
+/* Returns true if its process runs and has files of it open. */
 bool session_is_written(const struct session *s);
 
 /* Returns the part number in the header of a log file; 0: none. */

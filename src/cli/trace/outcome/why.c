@@ -4,7 +4,7 @@
  * in the environment, in the program's file, on the disk, in the driver, in the library's marks
  * (marks.h) and in what was seen of the program (seen.h). One table lists the causes, most certain
  * first; the first one with evidence is reported. "The GPU was not used" is reported only if no
- * process opened the driver. One thread. */
+ * process opened the driver. Called by one thread only. */
 #include "cli/trace/outcome/why.h"
 
 #include "base/file/file.h"
@@ -152,7 +152,7 @@ static void put_end(const struct why *w, struct buf *out)
         buf_printf(out, " (exit code %d)", WEXITSTATUS(w->status));
 }
 
-/* The library itself said that no session could begin. */
+/* Handles the cause that the library itself said that no session could begin. */
 static bool cause_refused(const struct why *w, struct buf *out)
 {
     const struct marks *m = marks_of(w);
@@ -172,7 +172,7 @@ static bool cause_switched_off(const struct why *w, struct buf *out)
     return true;
 }
 
-/* A session began, and left no record. */
+/* Handles the cause that a session began, and left no record. */
 static bool cause_gone(const struct why *w, struct buf *out)
 {
     const struct marks *m = marks_of(w);
@@ -200,13 +200,13 @@ static bool cause_gone(const struct why *w, struct buf *out)
     return true;
 }
 
-/* True if no process of this host opened the driver, whatever its user or environment. */
+/* Returns true if no process of this host opened the driver, whatever its user or environment. */
 static bool not_used(const struct why *w)
 {
     return seen_no_driver(seen_of(w));
 }
 
-/* Commands that start the program in an environment of their own. */
+/* Handles the cause of commands that start the program in an environment of their own. */
 static bool cause_wrapper(const struct why *w, struct buf *out)
 {
     char name[64];

@@ -9,7 +9,7 @@
 #include "cli/trace/program/place.h"
 #include "cli/trace/program/seen.h"
 
-/* Facts about the program beyond its sessions. */
+/* Holds facts about the program beyond its sessions. */
 struct evidence {
     struct marks marks;
     struct seen seen;
@@ -26,7 +26,7 @@ struct why {
 /* Appends one or two sentences. */
 void why_no_session(const struct why *w, struct buf *out);
 
-/* Kinds of executables, as far as injection is concerned. */
+/* Lists kinds of executables, as far as injection is concerned. */
 enum why_binary {
     WHY_UNKNOWN, /* not readable, or no ELF file or script */
     WHY_DYNAMIC, /* the usual case: libraries can be loaded */
@@ -38,7 +38,7 @@ enum why_binary {
 /* Returns the kind of a file. path: an ELF file, or a script, of which the interpreter counts. */
 enum why_binary why_look_at(const char *path);
 
-/* The file that execvp(command) runs; false: none. size: PATH_MAX. */
+/* Finds the file that execvp(command) runs; false: none. size: PATH_MAX. */
 bool why_resolve(const char *command, char *out, size_t size);
 
 #endif

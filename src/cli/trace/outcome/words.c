@@ -19,7 +19,7 @@ static const struct {
     {"nerdctl", WORD_REMOTE}, {"kubectl", WORD_REMOTE}, {"flatpak", WORD_REMOTE},
 };
 
-/* Programs that run what follows them in their own environment. */
+/* Lists programs that run what follows them in their own environment. */
 static const char *const carriers[] = {
     "env",    "nice", "time",    "timeout", "nohup",   "stdbuf", "setsid",  "exec",
     "ionice", "chrt", "taskset", "numactl", "command", "strace", "setpriv", "unshare"};
@@ -66,7 +66,7 @@ static enum word_wrapper look_into(const char *script, char *name, size_t size, 
     return found == WORD_NONE && count ? look(words, name, size, depth - 1) : found;
 }
 
-/* The name of a variable that makes a vendor's driver load the capture library. */
+/* Returns true for the name of a variable that makes a vendor's driver load the capture library. */
 static bool is_injection(const char *name)
 {
     for (const struct vendor *const *v = vendors; *v; v++)
@@ -76,7 +76,7 @@ static bool is_injection(const char *name)
     return false;
 }
 
-/* "env -i", "env -", "env -u CUDA_INJECTION64_PATH". */
+/* Returns true for "env -i", "env -" and "env -u CUDA_INJECTION64_PATH". */
 static bool clears(char *const *words)
 {
     for (; *words && (**words == '-' || strchr(*words, '=')); words++)

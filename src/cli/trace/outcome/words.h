@@ -1,13 +1,13 @@
 /* words.h - finds which programs a command line starts, as far as its text shows: "env A=1 sudo -u
  * x prog" and "bash -c 'cd x && sudo prog'" start sudo. The result is a guess for messages: this is
- * no parser of shell scripts. One thread. */
+ * no parser of shell scripts. Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_WORDS_H
 #define GPUFL_CLI_TRACE_OUTCOME_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Programs that start other programs in another environment. */
+/* Lists programs that start other programs in another environment. */
 enum word_wrapper {
     WORD_NONE,
     WORD_ENV,    /* env -i and similar ones, on this host */

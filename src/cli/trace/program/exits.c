@@ -24,7 +24,7 @@ enum {
     SESSION_MAX = 48,
 };
 
-/* Linux's struct pidfd_info, as of its first version. */
+/* Declares Linux's struct pidfd_info, as of its first version. */
 struct pidfd_info_0 {
     uint64_t mask, cgroup;
     uint32_t pid, tgid, ppid, ids[8];
@@ -49,7 +49,7 @@ void exits_listen(int socket)
     (void)setsockopt(socket, SOL_SOCKET, SO_PASSPIDFD, &on, sizeof on);
 }
 
-/* True if the process of a descriptor is over and the kernel gives its status. */
+/* Returns true if the process of a descriptor is over and the kernel gives its status. */
 static bool ask(int pidfd, int *status)
 {
     struct pidfd_info_0 info = {.mask = PIDFD_INFO_EXIT};
@@ -80,7 +80,7 @@ static struct exits_process *find(const struct exits *x, const char *session)
     return NULL;
 }
 
-/* A new one; NULL: no room. */
+/* Returns a new one; NULL: no room. */
 static struct exits_process *add(struct exits *x, const char *session, long pid)
 {
     if (x->count == x->capacity) {
@@ -121,7 +121,7 @@ static void keep(struct exits *x, struct exits_process *p, int pidfd)
     }
 }
 
-/* True if a session has begun in the process, and the process is not known to be over: its
+/* Returns true if a session has begun in the process, and the process is not known to be over: its
  * number cannot be another process's. */
 static bool has_session(const struct exits *x, long pid)
 {

@@ -4,7 +4,7 @@
  * A mark (marks.h) comes with a descriptor of its sender (SCM_PIDFD). With it the kernel gives the
  * wait status after the process has ended, also to processes that are not its parent
  * (PIDFD_GET_INFO). Both need Linux 6.16 (6.15 if the mark was taken while the process ran); on
- * older kernels the status is unknown. One thread. */
+ * older kernels the status is unknown. Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_EXITS_H
 #define GPUFL_CLI_TRACE_PROGRAM_EXITS_H
 
@@ -35,10 +35,10 @@ void exits_keep(struct exits *x, const char *session, long pid, int pidfd);
 void exits_keep_unwritten(struct exits *x, const char *session);
 bool exits_unwritten(const struct exits *x, const char *session);
 
-/* True if the process of the session is over and its wait status is known. */
+/* Returns true if the process of the session is over and its wait status is known. */
 bool exits_status(const struct exits *x, const char *session, int *status);
 
-/* The known facts of one process. */
+/* Holds the known facts of one process. */
 struct exits_fate {
     const char *session; /* "": none began */
     long pid;            /* as the process sees its number */
@@ -48,7 +48,7 @@ struct exits_fate {
     int status;          /* wait status */
 };
 
-/* i: below count. */
+/* Returns the fate of a process. i: below count. */
 struct exits_fate exits_fate(const struct exits *x, size_t i);
 
 void exits_fini(struct exits *x);

@@ -2,7 +2,8 @@
  *
  * The directory's name has the program and the time, by which a person finds it, and eight digits
  * of the run's id, so that runs started in one second never share a directory. Paths given to the
- * program are absolute: it may change its directory before it first uses the GPU. One thread. */
+ * program are absolute: it may change its directory before it first uses the GPU. Called by one
+ * thread only. */
 #include "cli/trace/program/place.h"
 
 #include "base/file/file.h"
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Where `ninja install` puts the library; set by CMake. */
+/* Says where `ninja install` puts the library; set by CMake. */
 #ifndef GPUFL_INSTALL_LIBDIR
 #define GPUFL_INSTALL_LIBDIR "/usr/local/lib"
 #endif
@@ -35,7 +36,7 @@ static const char *const library_names[] = {LIBRARY, LIBRARY ".0"};
 
 /* ---- names ------------------------------------------------------------------------------ */
 
-/* A random UUID, version 4. */
+/* Makes a random UUID, version 4. */
 static int make_id(char out[PLACE_ID_SIZE], struct err *e)
 {
     unsigned char b[16];
@@ -130,7 +131,7 @@ static void make_slug(const char *name, char out[SLUG_SIZE])
 
 /* ---- the library ------------------------------------------------------------------------ */
 
-/* True, and the absolute path in p, where the file is there. */
+/* Returns true, and puts the absolute path in p, if the file is there. */
 static bool take_library(struct place *p, const char *path)
 {
     char real[PATH_MAX];
@@ -173,7 +174,7 @@ int place_find_library(struct place *p, struct err *e)
 
 /* ---- the directory ---------------------------------------------------------------------- */
 
-/* One new directory in the current one; -1 and errno, EEXIST: the name is taken. */
+/* Makes one new directory in the current one; returns -1 and errno, EEXIST: the name is taken. */
 static int make_new(struct place *p, const char *slug, const char *stamp)
 {
     char name[NAME_MAX];

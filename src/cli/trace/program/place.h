@@ -1,5 +1,5 @@
 /* place.h - what identifies a run: the library to inject, the directory of its sessions, its id and
- * its name. One thread. */
+ * its name. Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_PLACE_H
 #define GPUFL_CLI_TRACE_PROGRAM_PLACE_H
 
@@ -36,8 +36,8 @@ int place_make_pass(const struct place *run, unsigned number, const char *engine
 /* Removes the directory if this run made it and it stayed empty. */
 void place_drop_empty(struct place *p);
 
-/* The name of a run of this command: its base name, or that of an interpreter's script: "python3 -u
- * dir/train.py" gives "train". size >= 2. */
+/* Writes the name of a run of this command: its base name, or that of an interpreter's script:
+ * "python3 -u dir/train.py" gives "train". size >= 2. */
 void place_name_command(char *const *command, char *out, size_t size);
 
 #endif

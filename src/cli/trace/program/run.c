@@ -28,7 +28,7 @@
 /* Signals that are passed on if another process sent them; so are real-time signals. */
 static const int forwarded[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
                                 SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
-/* Job control. */
+/* Lists the signals of job control. */
 static const int stopping[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -93,7 +93,7 @@ void run_close(struct run *r)
 
 /* ---- start ------------------------------------------------------------------------------ */
 
-/* In the child: becomes the program, or reports errno. */
+/* Becomes, in the child, the program, or reports errno. */
 static void become(struct run *r, char *const *argv, const struct run_variable *env, int report)
 {
     int ok = 0, null = r->no_input ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
@@ -158,7 +158,7 @@ int run_start(struct run *r, char *const *argv, const struct run_variable *env, 
 
 /* ---- signals ---------------------------------------------------------------------------- */
 
-/* True if the signal was sent to us by a process other than the program. */
+/* Returns true if the signal was sent to us by a process other than the program. */
 static bool sent_to_us(const struct run *r, const struct signalfd_siginfo *s)
 {
     return s->ssi_code <= 0 && (pid_t)s->ssi_pid != r->child;
@@ -232,7 +232,7 @@ static void note_over(struct run *r, int signal)
         r->over = signal;
 }
 
-/* Handles one signal; true where run_wait should return for it. */
+/* Handles one signal; returns true if run_wait should return for the signal. */
 static bool take_signal(struct run *r, const struct signalfd_siginfo *s)
 {
     note_over(r, (int)s->ssi_signo);
@@ -260,7 +260,7 @@ static bool take_signal(struct run *r, const struct signalfd_siginfo *s)
 
 /* ---- waiting ---------------------------------------------------------------------------- */
 
-/* Milliseconds for poll until the deadline, rounded up. */
+/* Returns the milliseconds for poll until the deadline, rounded up. */
 static int poll_timeout(int64_t deadline)
 {
     if (deadline == 0)
@@ -336,7 +336,7 @@ static bool is_stopping(int signal)
     return false;
 }
 
-/* One signal while only the helper is left. */
+/* Handles one signal while only the helper is left. */
 static void take_helper_signal(struct run *r, const struct signalfd_siginfo *s)
 {
     int signal = (int)s->ssi_signo;

@@ -2,7 +2,7 @@
  *
  * The child gets the signal mask and dispositions that gpufl itself was started with, stays in
  * gpufl's process group (so that the terminal treats both as one job) and outlives gpufl if gpufl
- * is killed. One thread, one run. */
+ * is killed. Called by one thread only, which makes one run. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_RUN_H
 #define GPUFL_CLI_TRACE_PROGRAM_RUN_H
 
@@ -29,7 +29,7 @@ struct run {
     struct sigaction on_chld; /* disposition of SIGCHLD that gpufl was started with */
 };
 
-/* Why run_wait returned. */
+/* Says why run_wait returned. */
 enum run_event {
     RUN_ENDED,       /* the program is over */
     RUN_INTERRUPTED, /* a SIGINT: see interrupts */
@@ -38,7 +38,7 @@ enum run_event {
     RUN_HELPER,      /* the helper is over */
 };
 
-/* A variable for the program's environment. */
+/* This is a variable for the program's environment. */
 struct run_variable {
     const char *name, *value;
 };
@@ -55,7 +55,7 @@ int run_start(struct run *r, char *const *argv, const struct run_variable *env, 
  * CLOCK_MONOTONIC ns, 0 for none. */
 enum run_event run_wait(struct run *r, int fd, int64_t deadline);
 
-/* False if a signal has come after which nothing more may be started. */
+/* Returns false if a signal has come after which nothing more may be started. */
 bool run_goes_on(struct run *r);
 
 /* The exit code a shell would show for the ended program. */
@@ -68,7 +68,7 @@ bool run_helper_start(struct run *r, int (*fn)(void *arg), void *arg);
 /* Waits for the helper, and returns its wait status. */
 int run_helper_wait(struct run *r);
 
-/* CLOCK_MONOTONIC, ns. */
+/* Returns CLOCK_MONOTONIC, ns. */
 int64_t run_now(void);
 
 #endif

@@ -98,7 +98,7 @@ bool seen_no_driver(const struct seen *s)
 
 /* ---- the processes ------------------------------------------------------------------------ */
 
-/* True if the process still has a command line. */
+/* Returns true if the process still has a command line. */
 static bool is_alive(long pid)
 {
     char path[64], *data;
@@ -173,7 +173,7 @@ static unsigned children_of(long pid, long *out, unsigned room)
     return count;
 }
 
-/* The program and its descendants. */
+/* Looks at the program and its descendants. */
 static void look(struct seen *s, pid_t child)
 {
     static long all[PROCESSES_MOST];

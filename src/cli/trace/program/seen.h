@@ -6,8 +6,8 @@
  * reach it; only these observations distinguish the two. The files are watched (inotify), which
  * costs the program nothing; a file of another mount namespace is not noticed. When one is opened,
  * /proc of the program and of its descendants is read at once. inotify does not say which process
- * opened a file: only the file among the program's mappings proves that it was the program. One
- * thread. */
+ * opened a file: only the file among the program's mappings proves that it was the program. Called
+ * by one thread only. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_SEEN_H
 #define GPUFL_CLI_TRACE_PROGRAM_SEEN_H
 
@@ -44,7 +44,7 @@ void seen_close(struct seen *s);
 /* Takes the events since the last call; child: the program, 0: it is not running. */
 void seen_take(struct seen *s, pid_t child);
 
-/* True if it is known that no process opened the driver. */
+/* Returns true if it is known that no process opened the driver. */
 bool seen_no_driver(const struct seen *s);
 
 #endif

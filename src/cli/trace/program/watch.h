@@ -1,5 +1,5 @@
 /* watch.h - notices with inotify, without polling, that sessions of a run have ended while the
- * program runs on. One thread. */
+ * program runs on. Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_WATCH_H
 #define GPUFL_CLI_TRACE_PROGRAM_WATCH_H
 
