@@ -28,7 +28,8 @@ static int findings_put(struct meta_tx *tx, const struct put *p, struct err *e)
     return rc ? rc : meta_fleet_findings(tx, p->a->session, e);
 }
 
-/* True if another server has meanwhile loaded the end of the session and stored its last document.
+/* Returns true if another server has meanwhile loaded the end of the session and stored its last
+ * document.
  */
 static int is_late(struct meta_tx *tx, const struct meta_analysis *a, struct err *e)
 {

@@ -291,7 +291,7 @@ int meta_capture_list(const struct meta_ask *ask, const char *host, const char *
     return rc;
 }
 
-/* A call for an agent: which agent it is, and where the rows go. */
+/* Describes a call for an agent: which agent it is, and where the rows go. */
 struct agent_ask {
     const char *host, *key;
     int64_t now;

@@ -16,7 +16,8 @@ int meta_config_get(
 int meta_config_list(const struct meta_ask *ask, struct meta_named_config **rows, size_t *count);
 int meta_config_versions(const struct meta_ask *ask, const char *name,
                          struct meta_named_config **rows, size_t *count); /* newest first */
-/* How many versions were ever written: a changed number means that a configuration has changed. */
+/* Returns how many versions were ever written: a changed number means that a configuration has
+ * changed. */
 int meta_config_changes(struct meta *m, const char *workspace, int64_t *count, struct err *e);
 
 /* Assigns a configuration to a host, in place of an earlier one. NOENT: there is no such
@@ -41,7 +42,8 @@ int meta_agent_remove(struct meta *m, const char *workspace, const char *host, s
 /* Adds a request. STATE: the session already has a request that is not finished. */
 int meta_capture_add(struct meta *m, const char *workspace, const struct meta_capture *c,
                      struct err *e);
-/* host, session: NULL: all. The states are those at the time `now`. Newest first. */
+/* Lists orders to capture. host, session: NULL: all. The states are those at the time `now`. Newest
+ * first. */
 int meta_capture_list(const struct meta_ask *ask, const char *host, const char *session,
                       int64_t now, struct meta_capture **rows, size_t *count);
 /* Takes the requests that wait for the host; each is taken once, however many processes ask. STATE:

@@ -23,7 +23,7 @@ int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g
     return meta_change(m, workspace, META_S_gpu_put, &a, NULL, e);
 }
 
-/* A host or GPU whose state is being written. */
+/* This is a host or GPU whose state is being written. */
 struct stored {
     const struct meta_fleet_state *of;
     bool gpu;
@@ -201,7 +201,7 @@ static int usage_order(const void *a, const void *b)
                             : strcmp(meta_fleet_text(u->gpu), meta_fleet_text(v->gpu));
 }
 
-/* True if the rows are equal to the stored rows, which are sorted here. */
+/* Returns true if the rows are equal to the stored rows, which are sorted here. */
 static bool same_usage(struct meta_usage *had, const struct usage_put *p, size_t had_count)
 {
     if (had_count != p->count)
@@ -268,10 +268,10 @@ static int sums_begin(const struct meta_ask *ask, const struct meta_days *days,
     return meta_page_begin(ask, page, META_KIND_TEXT, ascending, c);
 }
 
-/* Greater than every name: U+10FFFF twice. */
+/* This is greater than every name: U+10FFFF twice. */
 static const char last_name[] = "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf";
 
-/* A question about usage by day. */
+/* This is a question about usage by day. */
 struct usage_ask {
     enum meta_statement_id statement;
     const struct meta_days *days;

@@ -20,7 +20,7 @@ enum kind { KIND_APP, KIND_GPU, KIND_HOST, KIND_SUM, KIND_COUNT };
 
 static const char *const kinds[KIND_COUNT] = {"app", "gpu", "host", "sum"};
 
-/* A row of usage as a part of the sums of one kind. */
+/* This is a row of usage as a part of the sums of one kind. */
 struct part {
     enum kind kind;
     const char *name;
@@ -62,7 +62,7 @@ static void parts_add(struct parts *parts, const struct meta_usage *rows, size_t
                 (struct part){(enum kind)k, name_of((enum kind)k, &rows[i]), &rows[i], sign};
 }
 
-/* All parts of the session's old and new usage, in order. */
+/* Makes all parts of the session's old and new usage, in order. */
 static int parts_make(struct parts *parts, const struct meta_fleet_change *c, struct region *mem)
 {
     size_t rows = c->had_count + c->has_count;
@@ -141,7 +141,7 @@ static int gpu_remove(struct meta_tx *tx, const struct part *p, int64_t *gpus, s
     return rc ? rc : meta_run(tx, META_S_fleet_gpu_span_empty, &block, NULL, NULL, e);
 }
 
-/* The GPUs of one name and day. Parts of one GPU follow each other, the old part first. */
+/* Changes the GPUs of one name and day. Parts of one GPU follow each other, the old part first. */
 static int gpus_change(struct meta_tx *tx, const struct part *p, size_t n, int64_t *gpus,
                        struct err *e)
 {
@@ -162,7 +162,8 @@ static int gpus_change(struct meta_tx *tx, const struct part *p, size_t n, int64
 
 /* ---- days ----------------------------------------------------------------------------------- */
 
-/* The state of a walk over a session's days of one name; one walk for the old, one for the new. */
+/* Holds the state of a walk over a session's days of one name; one walk for the old, one for the
+ * new. */
 struct walk {
     bool began, counted; /* on an earlier day */
     int64_t day, counted_day;

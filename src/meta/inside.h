@@ -24,8 +24,8 @@ struct meta_value {
 
 enum { META_ARGS_MAX = 32, META_CELLS_MAX = 48 };
 
-/* Parameters of a statement without the workspace. The first error is remembered, and meta_run
- * returns it. */
+/* Holds parameters of a statement without the workspace. The first error is remembered, and
+ * meta_run returns it. */
 struct meta_args {
     struct meta_value v[META_ARGS_MAX];
     unsigned n;
@@ -67,9 +67,9 @@ int meta_sql_expand(const char *sql, struct buf *out);
 
 /* ---- engines ------------------------------------------------------------------------------ */
 
-/* A code that engines return to the core only: the transaction failed because of another one, or
- * lost its connection, before it changed anything, and can be run again. No row has been passed to
- * a reader. */
+/* This is a code that engines return to the core only: the transaction failed because of another
+ * one, or lost its connection, before it changed anything, and can be run again. No row has been
+ * passed to a reader. */
 #define META_AGAIN 1
 
 struct meta_reader {
@@ -79,7 +79,7 @@ struct meta_reader {
 
 struct meta_conn; /* defined by each engine */
 
-/* A statement with its parameters and the place of its results. */
+/* Holds a statement with its parameters and the place of its results. */
 struct meta_command {
     enum meta_statement_id s;
     const struct meta_value *args;
@@ -88,8 +88,8 @@ struct meta_command {
     int64_t *changed;                 /* rows inserted, updated, deleted; may be NULL */
 };
 
-/* How a transaction begins. ALONE, for migrations: one at a time, and it sees everything that was
- * committed before. SUMS: one at a time of those that change the sums of usage, which would
+/* Says how a transaction begins. ALONE, for migrations: one at a time, and it sees everything that
+ * was committed before. SUMS: one at a time of those that change the sums of usage, which would
  * otherwise fail because of each other again and again. */
 enum meta_begin { META_BEGIN, META_BEGIN_ALONE, META_BEGIN_SUMS };
 
@@ -116,7 +116,7 @@ struct meta_engine {
     int (*backup)(struct meta_conn *c, const char *path, struct err *e);
 };
 
-/* The calls of an engine whose functions are named after it. */
+/* Lists the calls of an engine whose functions are named after the engine. */
 #define META_ENGINE_CALLS(name)                                                                    \
     .connect = name##_connect, .disconnect = name##_disconnect, .broken = name##_broken,           \
     .begin = name##_begin, .commit = name##_commit, .rollback = name##_rollback,                   \
@@ -133,7 +133,7 @@ extern const struct meta_engine meta_engine_postgres;
 /* The workspace of the server's own audit log: not a valid id, so that no workspace can have it. */
 #define META_SERVER_LOG "."
 
-/* A transaction, or a single read. */
+/* This is a transaction, or a single read. */
 struct meta_tx {
     struct meta *m;
     struct meta_conn *conn;
@@ -165,11 +165,11 @@ int meta_read(struct meta *m, const char *workspace,
 int meta_change(struct meta *m, const char *workspace, enum meta_statement_id s,
                 const struct meta_args *a, int64_t *changed, struct err *e);
 
-/* meta_change that must change a row: else NOENT and "no such <what>". */
+/* Does what meta_change does, but must change a row: else NOENT and "no such <what>". */
 int meta_change_one(struct meta *m, const char *workspace, enum meta_statement_id s,
                     const struct meta_args *a, const char *what, struct err *e);
 
-/* Where the rows of a list go: an array of the row's structs, in mem. */
+/* Says where the rows of a list go: an array of the row's structs, in mem. */
 struct meta_rows {
     enum meta_row_id row;
     struct region *mem;
@@ -183,13 +183,13 @@ int meta_list(const struct meta_ask *ask, enum meta_statement_id s, const struct
 int meta_list_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
                  const struct meta_rows *into, struct err *e);
 
-/* A part of a row's cells: a struct, or (row META_ROW_COUNT) one text. */
+/* This is a part of a row's cells: a struct, or (row META_ROW_COUNT) one text. */
 struct meta_part {
     enum meta_row_id row;
     void *out; /* struct meta_… *, or const char ** */
 };
 
-/* Where a single row goes, and its name in errors ("session"). */
+/* Says where a single row goes, and its name in errors ("session"). */
 struct meta_one {
     const struct meta_part *parts;
     unsigned part_count;
@@ -217,7 +217,7 @@ int meta_row_take(const struct meta_row *row, const struct meta_value *cells, un
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-/* The position after which a page begins: a row's key, id and number. */
+/* This is the position after which a page begins: a row's key, id and number. */
 struct meta_cursor {
     struct meta_value key;
     char text[META_TEXT_MAX + 1]; /* of a key that is text */

@@ -157,7 +157,7 @@ int meta_run_one(struct meta_tx *tx, enum meta_statement_id id, const struct met
     return rc || changed ? rc : err_set(e, GPUFL_E_NOENT, "no such %s", what);
 }
 
-/* The attempts of one transaction. */
+/* Counts the attempts of one transaction. */
 struct tries {
     int64_t began, pause; /* ns */
     unsigned seed;
@@ -235,7 +235,7 @@ static int attempt_run(const struct attempt *a, struct err *e)
     }
 }
 
-/* The transaction of meta_together in which this thread is; else NULL. */
+/* This is the transaction of meta_together in which this thread is; else NULL. */
 static _Thread_local const struct meta_tx *joined;
 
 struct together {

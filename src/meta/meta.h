@@ -15,9 +15,9 @@
  * text is written as "". Times are ns since the Unix epoch and come from the caller. Of keys,
  * cookies and links, only hashes are stored.
  *
- * Every function is one transaction, durable when it returns. Any thread; calls run concurrently,
- * except that SQLite has one writer at a time. A broken connection is replaced; a transaction that
- * fails because of another one is tried again.
+ * Every function is one transaction, durable when it returns. Called by any thread; calls run
+ * concurrently, except that SQLite has one writer at a time. A broken connection is replaced; a
+ * transaction that fails because of another one is tried again.
  *
  * Functions return 0, or: NOENT no such row (or it is in another workspace: the caller cannot know
  * which); STATE the row exists already, or its state does not allow the change; INVAL a text that
@@ -124,8 +124,8 @@ struct meta_config {
     unsigned connections; /* most at a time; 0: SQLite 4 readers and a writer, PostgreSQL 8 */
 };
 
-/* STATE: the schema is newer than this program, or it is older and `migrate` is false. NOT_BUILT:
- * this build does not contain the engine. */
+/* Opens the small tables. STATE: the schema is newer than this program, or it is older and
+ * `migrate` is false. NOT_BUILT: this build does not contain the engine. */
 int meta_open(struct meta **out, const struct meta_config *c, struct err *e);
 void meta_close(struct meta *m); /* after every other call has returned; NULL: nothing */
 
@@ -139,7 +139,7 @@ int meta_check(struct meta *m, struct err *e); /* CORRUPT: the file is damaged; 
 /* Copies the database to path while other calls go on. UNAVAILABLE: PostgreSQL has pg_dump. */
 int meta_backup(struct meta *m, const char *path, struct err *e);
 
-/* The workspace, and where results go: the first argument of functions that read rows. */
+/* Holds the workspace, and where results go: the first argument of functions that read rows. */
 struct meta_ask {
     struct meta *m;
     const char *workspace; /* NULL if the rows belong to no workspace */
@@ -147,7 +147,7 @@ struct meta_ask {
     struct err *e;         /* NULL: no sentence is wanted */
 };
 
-/* The position at which a list continues. after: NULL, or the `next` of the page before. */
+/* This is the position at which a list continues. after: NULL, or the `next` of the page before. */
 struct meta_page {
     unsigned limit;
     const char *after;
@@ -271,7 +271,7 @@ int meta_session_put(struct meta *m, const char *workspace, const struct meta_se
 int meta_session_label(struct meta *m, const char *workspace, const char *session, const char *name,
                        const char *value, struct err *e);
 
-/* A session's totals so far. */
+/* Holds a session's totals so far. */
 struct meta_growth {
     int64_t records;
     int64_t kernels; /* META_NONE: as before, at first unknown */
@@ -324,18 +324,18 @@ int meta_session_list(const struct meta_ask *ask, const struct meta_session_quer
 int meta_session_count(struct meta *m, const char *workspace, const struct meta_session_query *q,
                        int64_t *count, struct err *e);
 
-/* Values that sessions have, those of most sessions first. DAY is for meta_usage_days only. */
+/* Lists values of sessions, those of most sessions first. DAY is for meta_usage_days only. */
 enum meta_by { META_BY_APP, META_BY_HOST, META_BY_GPU, META_BY_ENGINE, META_BY_COUNT, META_BY_DAY };
 
 int meta_session_names(const struct meta_ask *ask, enum meta_by by, unsigned limit,
                        struct meta_name_count **rows, size_t *count);
 
-/* Live sessions that sent nothing after that time: the caller ends them as aborted. */
+/* Lists live sessions that sent nothing after that time: the caller ends them as aborted. */
 int meta_session_silent(const struct meta_ask *ask, int64_t since, struct meta_session **rows,
                         size_t *count);
 
-/* Sessions that ended (or sent last) before that time, oldest first; and the bytes of all sessions.
- * For retention. */
+/* Lists sessions that ended (or sent last) before that time, oldest first; and the bytes of all
+ * sessions. For retention. */
 int meta_session_oldest(const struct meta_ask *ask, int64_t before, unsigned limit,
                         struct meta_session **rows, size_t *count);
 int meta_session_bytes(struct meta *m, const char *workspace, int64_t *bytes, struct err *e);
@@ -380,8 +380,8 @@ int meta_analysis_get(const struct meta_ask *ask, const char *session, const cha
 int meta_analysis_head(const struct meta_ask *ask, const char *session, const char *kind,
                        struct meta_analysis_head *out);
 
-/* Ended sessions without a finished analysis by these rules, oldest first. kind: of the
- * document. */
+/* Lists ended sessions without a finished analysis by these rules, oldest first. kind: the
+ * document's. */
 int meta_analysis_missing(const struct meta_ask *ask, const char *kind, const char *rules,
                           unsigned limit, struct meta_session **rows, size_t *count);
 
@@ -395,8 +395,8 @@ struct meta_finding_query {
     int64_t from, to;                     /* from <= start of the session < to; 0: no limit */
 };
 
-/* Findings of all sessions of the workspace: HIGH before MEDIUM before LOW, and within each those
- * that could save most time first. */
+/* Lists findings of all sessions of the workspace: HIGH before MEDIUM before LOW, and within each
+ * those that could save most time first. */
 int meta_finding_search(const struct meta_ask *ask, const struct meta_finding_query *q,
                         struct meta_page *page, struct meta_found **rows, size_t *count);
 
@@ -433,7 +433,7 @@ int meta_gpu_list(const struct meta_ask *ask, const char *host, /* NULL: all */
                   size_t *count); /* by host and number */
 int meta_gpu_get(const struct meta_ask *ask, const char *gpu, struct meta_gpu_now *out);
 
-/* A row for each live session and each of its GPUs, by host and start. NULL: all. */
+/* Lists a row for each live session and each of its GPUs, by host and start. NULL: all. */
 int meta_running_list(const struct meta_ask *ask, const char *host, const char *app,
                       const char *gpu, struct meta_running **rows, size_t *count);
 
@@ -514,7 +514,7 @@ struct meta_above {
     int64_t since;                 /* the session sent data at this time or later */
 };
 
-/* Findings that could save the share or more (0: all), of sessions that are live or sent data
+/* Lists findings that could save the share or more (0: all), of sessions that are live or sent data
  * after `since`; of each session the worst first. */
 int meta_finding_above(const struct meta_ask *ask, const struct meta_above *q,
                        struct meta_found **rows, size_t *count);
@@ -522,7 +522,7 @@ int meta_finding_above(const struct meta_ask *ask, const struct meta_above *q,
 int meta_delivery_add(struct meta *m, const char *workspace, const struct meta_delivery *d,
                       struct err *e);
 
-/* The outcome of an attempt to deliver. */
+/* This is the outcome of an attempt to deliver. */
 struct meta_attempt {
     const char *state; /* "sent", "failed", or "waiting" */
     int64_t next;      /* when a waiting delivery is tried again */
@@ -538,7 +538,7 @@ int meta_delivery_list(const struct meta_ask *ask, struct meta_page *page,
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* The audit log; entries are only added. workspace "" is the server's own log. */
+/* These write and read the audit log, which only grows. workspace "" is the server's own log. */
 int meta_audit_add(struct meta *m, const char *workspace, const struct meta_audit *a,
                    struct err *e);
 int meta_audit_list(const struct meta_ask *ask, struct meta_page *page, struct meta_audited **rows,
@@ -549,7 +549,7 @@ int meta_retention_get(struct meta *m, const char *workspace, struct meta_retent
 int meta_retention_put(struct meta *m, const char *workspace, const struct meta_retention *r,
                        struct err *e);
 
-/* The right to write the columns of a session (store.h), which one of several servers holds. */
+/* This is the right to write a session's columns (store.h), which one server has. */
 struct meta_turn {
     const char *session, *holder;
     int64_t now, until; /* ns since the Unix epoch */
@@ -574,7 +574,7 @@ int meta_setting_list(const struct meta_ask *ask, struct meta_setting **rows,
 
 /* ---- across workspaces: for the server itself, never with input of a client ------------------ */
 
-/* A task that one of several servers does at a time. */
+/* This is a task that one of several servers does at a time. */
 struct meta_lease {
     const char *name, *holder;
     int64_t now, until; /* ns since the Unix epoch */

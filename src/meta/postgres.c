@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PostgreSQL's numbers of types (pg_type.oid), which never change. */
+/* Lists PostgreSQL's numbers of types (pg_type.oid), which never change. */
 enum {
     OID_BOOL = 16,
     OID_BYTEA = 17,
@@ -72,7 +72,7 @@ static int said(struct err *e, int rc, const char *message)
     return err_set(e, rc, "the small tables in PostgreSQL: %.*s", len, message);
 }
 
-/* The error of a failed result (NULL: there was none). */
+/* Returns the error of a failed result (NULL: there was none). */
 static int failed(struct meta_conn *c, const PGresult *r, struct err *e)
 {
     const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
@@ -230,7 +230,7 @@ static int statement_prepare(struct meta_conn *c, enum meta_statement_id s, cons
     return rc;
 }
 
-/* Parameters in the form that libpq takes. */
+/* Holds parameters in the form that libpq takes. */
 struct wire_args {
     const char *values[META_ARGS_MAX + 1];
     int lengths[META_ARGS_MAX + 1];
@@ -342,7 +342,7 @@ static int postgres_run(struct meta_conn *c, const struct meta_command *k, struc
 
 /* ---- as a whole --------------------------------------------------------------------------- */
 
-/* The first cell of a statement's result as a number; `missing` if there is no row. */
+/* Returns the first cell of a statement's result as a number; `missing` if there is no row. */
 static int number_ask(struct meta_conn *c, const char *sql, int64_t missing, int64_t *out,
                       struct err *e)
 {

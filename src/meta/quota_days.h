@@ -1,13 +1,13 @@
 /* quota_days.h - what workspaces and keys sent in a day, for quotas (server/api/quota.h).
  *
  * Bytes are sums, to which each server of these tables adds. Sessions and hosts are sets of hashes,
- * so that a name which two servers add counts once. Any thread. */
+ * so that a name which two servers add counts once. Called by any thread. */
 #ifndef GPUFL_META_QUOTA_DAYS_H
 #define GPUFL_META_QUOTA_DAYS_H
 
 #include "meta/meta.h"
 
-/* Bytes to be added, and names. */
+/* Counts the bytes to be added, and names. */
 struct meta_quota_counts {
     struct meta_quota_day *days;
     size_t day_count;

@@ -207,7 +207,7 @@ unsigned meta_page_limit(unsigned limit)
     return limit == 0 ? USUAL : limit > META_PAGE_MAX ? META_PAGE_MAX : limit;
 }
 
-/* The position before every row: below or above every key that a row can have. */
+/* This is the position before every row: below or above every key that a row can have. */
 static void cursor_first(enum meta_kind kind, bool ascending, struct meta_cursor *c)
 {
     static const char above[] = "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf"; /* U+10FFFF twice */

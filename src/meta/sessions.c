@@ -18,7 +18,7 @@ static struct meta_args of_session(const char *session)
 
 /* ---- what is searched, and shown ---------------------------------------------------------- */
 
-/* The texts that are made from the rows: JSON, and the words for the search. */
+/* Holds the texts that are made from the rows: JSON, and the words for the search. */
 struct shown {
     struct buf *json, *search;
     unsigned count;
@@ -275,7 +275,7 @@ struct label {
     const char *session, *name, *value;
 };
 
-/* The session's labels that have other names. */
+/* Counts the session's labels that have other names. */
 struct others {
     const char *name;
     unsigned count;

@@ -62,7 +62,7 @@ static int code_of(int sqlite)
     }
 }
 
-/* The error of the last call on db, with a sentence; META_AGAIN has none. */
+/* Returns the error of the last call on db, with a sentence; META_AGAIN has none. */
 static int failed(sqlite3 *db, struct err *e)
 {
     int rc = code_of(sqlite3_extended_errcode(db));
@@ -133,7 +133,7 @@ static int wal_set(struct meta_conn *c, struct err *e)
         sqlite3_db_filename(c->db, "main"));
 }
 
-/* strpos(text, part) as in PostgreSQL: where the part begins, from 1; 0: not found. */
+/* Computes strpos(text, part) as in PostgreSQL: where the part begins, from 1; 0: not found. */
 static void strpos_run(sqlite3_context *to, int n, sqlite3_value **args)
 {
     const char *text = (const char *)sqlite3_value_text(args[0]);

@@ -10,8 +10,9 @@
  * again if the transaction failed because of another one. */
 int meta_together(struct meta *m, int (*fn)(void *arg, struct err *e), void *arg, struct err *e);
 
-/* meta_together for calls that put reports, findings or usage: if several servers write, they do
- * this one at a time, because they share the rows with sums of applications and days. */
+/* Does what meta_together does, for calls that put reports, findings or usage: if several servers
+ * write, they do this one at a time, because they share the rows with sums of applications and
+ * days. */
 int meta_together_sums(struct meta *m, int (*fn)(void *arg, struct err *e), void *arg,
                        struct err *e);
 

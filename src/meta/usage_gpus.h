@@ -8,13 +8,13 @@
 
 #include "meta/meta.h"
 
-/* An application, a host, or both; NULL: any. */
+/* Names an application, a host, or both; NULL: any. */
 struct meta_usage_of {
     const char *app, *host;
 };
 
-/* Rows by GPU and day; days->by is META_BY_GPU, and days->name one GPU or NULL. INVAL: another by,
- * or neither an application nor a host. Rows of deleted sessions are included. */
+/* Lists rows by GPU and day; days->by is META_BY_GPU, and days->name one GPU or NULL. INVAL:
+ * another by, or neither an application nor a host. Rows of deleted sessions are included. */
 int meta_usage_gpus(const struct meta_ask *ask, const struct meta_days *days,
                     const struct meta_usage_of *of, struct meta_page *page,
                     struct meta_usage_sum **rows, size_t *count);
