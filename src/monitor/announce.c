@@ -57,14 +57,14 @@ struct sending {
     bool received;
 };
 
-/* True if a monitor's socket is there, which is not reached through a symbolic link. */
+/* Returns true if a monitor's socket is there, which is not reached through a symbolic link. */
 static bool is_socket(int place, const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && places_is_trusted(place, &st);
 }
 
-/* [files' thread] */
+/* Runs on the files' thread. */
 static void send_to_monitor(void *arg)
 {
     struct sending *s = arg;

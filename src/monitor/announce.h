@@ -26,10 +26,10 @@
 
 enum { ANNOUNCE_SCOPE = 96, ANNOUNCE_MOST = 256 };
 
-/* Time from one datagram to the next, also without a monitor, ns. */
+/* This is the time from one datagram to the next, also without a monitor, ns. */
 static const int64_t ANNOUNCE_EVERY = 10000000000;
 
-/* Contents of a datagram. */
+/* Holds the contents of a datagram. */
 struct announcement {
     char session[TRACED_SESSION];
     int64_t next;               /* ns until the next one; 0: the session ends */
@@ -42,7 +42,7 @@ size_t announce_write(const struct announcement *a, char out[ANNOUNCE_MOST]);
 /* Reads a datagram, which any process may have sent. False: it is not of this version. */
 bool announce_read(struct announcement *a, const char *text, size_t len);
 
-/* A process's state of its announcements. */
+/* Holds a process's state of its announcements. */
 struct announcer {
     char session[TRACED_SESSION]; /* "": nothing is announced */
     char user[PATH_MAX];          /* $XDG_RUNTIME_DIR, where a user's own monitor may be; "" */
@@ -53,7 +53,8 @@ struct announcer {
     bool received; /* a monitor has taken the last one */
 };
 
-/* session: its id; NULL or "": nothing is announced. every: ns between two steps, at most. */
+/* Begins the announcements. session: its id; NULL or "": nothing is announced. every: ns between
+ * two steps, at most. */
 void announce_begin(struct announcer *a, const char *session, int64_t every);
 
 /* Sends an announcement if one is due. scope: the innermost one that is open, or "". now: steady

@@ -170,7 +170,7 @@ static bool read_file(struct cgroup *g, enum cgroup_file f, char *out, size_t si
     return n > 0;
 }
 
-/* "50000 100000" or "max 100000"; in v1 two files, and -1 is no limit. */
+/* Reads a limit like "50000 100000" or "max 100000"; in v1 two files, and -1 is no limit. */
 static int64_t read_limit(struct cgroup *g)
 {
     char text[64], *end;

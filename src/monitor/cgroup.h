@@ -5,7 +5,7 @@
  * parent groups apply, too: the lowest of those that are visible in the process's mount of control
  * groups counts. A limit of a group that a container cannot see is not known.
  *
- * Files are opened once and read again from the start. One thread. */
+ * Files are opened once and read again from the start. Called by one thread only. */
 #ifndef GPUFL_MONITOR_CGROUP_H
 #define GPUFL_MONITOR_CGROUP_H
 
@@ -29,8 +29,8 @@ struct cgroup_cpu {
     int64_t throttled_time; /* ns, summed over cores */
 };
 
-/* proc: "/proc", or a directory like it; process: its name there ("self", "4711"). 0 or
- * GPUFL_E_NOMEM; a group that is not found is unknown. */
+/* Opens the group of a process. proc: "/proc", or a directory like it; process: its name there
+ * ("self", "4711"). 0 or GPUFL_E_NOMEM; a group that is not found is unknown. */
 int cgroup_open(struct cgroup *g, const char *proc, const char *process);
 void cgroup_close(struct cgroup *g);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* %s: the process. */
+/* %s stands for the process. */
 static const char *const files[HOST_FILES] = {"stat",     "meminfo", "%s/stat",
                                               "%s/statm", "vmstat",  "pressure/memory"};
 
@@ -69,7 +69,7 @@ static bool host_read(struct host *h, enum host_file f, char *out, size_t size)
     return n > 0;
 }
 
-/* "cpu  user nice system idle iowait irq softirq steal …": ticks of all cores. */
+/* Reads a line "cpu user nice system idle iowait irq softirq steal …": ticks of all cores. */
 static bool read_host_ticks(struct host *h, struct host_ticks *t)
 {
     enum { FIELDS = 8, IDLE = 3, IOWAIT = 4 }; /* guest times are within user and nice */
@@ -86,8 +86,8 @@ static bool read_host_ticks(struct host *h, struct host_ticks *t)
     return t->total > 0;
 }
 
-/* Major faults, field 12, and utime and stime, fields 14 and 15; the name in field 2 may hold
- * anything but ends with ')'. */
+/* Reads the major faults, field 12, and utime and stime, fields 14 and 15; the name in field 2 may
+ * hold anything but ends with the last ')'. */
 static bool read_process_ticks(struct host *h, struct host_ticks *t)
 {
     enum { MAJOR_FAULTS = 12, TIMES = 14 };
@@ -146,8 +146,8 @@ static void sample_memory(struct host *h, bool whole, struct host_metric_row *ro
     }
 }
 
-/* % x 100 of all ticks. The kernel's idle and iowait counts of a core can decrease: the share still
- * stays within 0 and 100 %. */
+/* Returns % x 100 of all ticks. The kernel's idle and iowait counts of a core can decrease: the
+ * share still stays within 0 and 100 %. */
 static int64_t host_share(int64_t busy, int64_t total)
 {
     if (total <= 0)

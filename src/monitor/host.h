@@ -3,7 +3,7 @@
  *
  * Files are opened once and read again from the start. Shares and counts are differences to the
  * sample before; the first sample has none. Where another process samples the host (roles.h), only
- * the values of this process are read. One thread. */
+ * the values of this process are read. Called by one thread only. */
 #ifndef GPUFL_MONITOR_HOST_H
 #define GPUFL_MONITOR_HOST_H
 
@@ -24,7 +24,7 @@ enum host_file {
     HOST_FILES
 };
 
-/* Counters since the host or the process started; CELL_NULL: unknown. */
+/* Holds counters since the host or the process started; CELL_NULL: unknown. */
 struct host_counters {
     int64_t faults_major;
     int64_t swap_in, swap_out; /* bytes */
@@ -48,8 +48,8 @@ struct host {
     struct host_ticks before;
 };
 
-/* proc: "/proc", or a directory like it. pid: the process whose CPU and memory are read; 0: this
- * one. 0 or GPUFL_E_NOMEM; host_close must be called in both cases. */
+/* Opens a host. proc: "/proc", or a directory like it. pid: the process whose CPU and memory are
+ * read; 0: this one. 0 or GPUFL_E_NOMEM; host_close must be called in both cases. */
 int host_open(struct host *h, const char *proc, int pid);
 void host_close(struct host *h);
 

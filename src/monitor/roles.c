@@ -58,7 +58,7 @@ struct record {
     uint64_t beats; /* counted up at each step */
 };
 
-/* A lock of another process, as long as it is there. */
+/* Watches a lock of another process, as long as it is there. */
 struct watch {
     int64_t byte; /* 0: unused */
     uint64_t sum; /* of the record seen last; 0: none */
@@ -67,7 +67,7 @@ struct watch {
     int64_t still; /* steady ns of the step that passed it over; 0: none */
 };
 
-/* The file of a monitor, open for reading. */
+/* This is the file of a monitor, open for reading. */
 struct seen {
     int fd; /* -1: not open */
     struct file_id id;
@@ -163,7 +163,7 @@ static int set_lock(const struct role *x, short type, int64_t byte)
     return fcntl(x->fd, F_SETLK, &l) == 0 ? 0 : errno;
 }
 
-/* True if the file is open, belongs to this user, and was not removed. */
+/* Returns true if the file is open, belongs to this user, and was not removed. */
 static bool file_ready(struct roles *r, struct role *x)
 {
     struct stat st;
@@ -202,7 +202,7 @@ static off_t slot_of(int64_t byte)
     return (off_t)(byte % SLOTS) * (off_t)sizeof(struct record);
 }
 
-/* FNV-1a. */
+/* Computes the hash FNV-1a. */
 static uint64_t sum_of(const struct record *rec)
 {
     const unsigned char *at = (const void *)rec;
@@ -217,7 +217,7 @@ static bool is_text(const char *s, size_t size)
     return memchr(s, '\0', size) != NULL;
 }
 
-/* pid: of the lock's owner, 0 if this process cannot see it. */
+/* Reads the record of a lock's owner. pid: of the lock's owner, 0 if this process cannot see it. */
 static bool read_record(int fd, int64_t byte, pid_t pid, struct record *rec)
 {
     return pread(fd, rec, sizeof *rec, slot_of(byte)) == sizeof *rec && rec->magic == MAGIC &&
@@ -270,8 +270,8 @@ static struct watch *watch_of(struct role *x, int64_t byte)
     return oldest;
 }
 
-/* True if the holder of the byte makes progress; *holder gets its description of itself, if it
- * has written one. */
+/* Returns true if the holder of the byte makes progress; *holder gets its description of itself, if
+ * it has written one. */
 static bool is_alive(struct roles *r, int fd, struct watch *w, int64_t byte, pid_t pid,
                      struct role_holder *holder)
 {
@@ -302,7 +302,7 @@ static enum role_who look_for_other(struct roles *r, struct role *x)
     return byte < 0 ? ROLE_ALONE : ROLE_NOBODY;
 }
 
-/* True if the process with that byte was skipped in this step. */
+/* Returns true if the process with that byte was skipped in this step. */
 static bool stands_still(const struct roles *r, const struct role *x, int64_t byte)
 {
     for (int i = 0; i < WATCHES; i++)
@@ -376,7 +376,7 @@ static bool monitor_ready(const struct roles *r, struct role *x)
     return x->monitor.fd >= 0;
 }
 
-/* True if a monitor samples it often enough; that monitor is then the holder. */
+/* Returns true if a monitor samples it often enough; that monitor is then the holder. */
 static bool is_monitored(struct roles *r, struct role *x)
 {
     struct role_holder holder;
@@ -425,7 +425,7 @@ static enum role_who decide(struct roles *r, struct role *x)
 /* ---- where the folder lies ---------------------------------------------------------------------
  * */
 
-/* File systems whose locks are the kernel's own: f_type of statfs. */
+/* Lists file systems whose locks are the kernel's own: f_type of statfs. */
 static const long local_systems[] = {
     0xEF53,     /* ext2, ext3, ext4 */
     0x58465342, /* xfs */

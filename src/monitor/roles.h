@@ -33,7 +33,7 @@ enum role_who {
 
 enum { ROLE_SESSION = 40, ROLE_HOST = 72, ROLE_PLACE = 800 };
 
-/* The holder of a role, as that process describes itself. */
+/* This is the holder of a role, as that process describes itself. */
 struct role_holder {
     char session[ROLE_SESSION]; /* "": not known yet */
     char host[ROLE_HOST];
@@ -55,14 +55,15 @@ struct roles_config {
 
 struct roles;
 
-/* Folder of the roles of sessions that log to that folder: the folder itself if it is on a file
- * system of this host. On any other (by statfs's f_type) locks, and therefore the log, may wait for
- * a server that does not answer; then the folder is in shared memory, under a name made of the user
- * and the log folder. */
+/* Finds the folder of the roles of sessions that log to that folder: the folder itself if it is on
+ * a file system of this host. On any other (by statfs's f_type) locks, and therefore the log, may
+ * wait for a server that does not answer; then the folder is in shared memory, under a name made of
+ * the user and the log folder. */
 int roles_folder(const char *log_folder, long file_system, char *out, size_t size);
 
-/* Folder of the roles of all sessions of this user on this host, wherever they log. It is in shared
- * memory, so it belongs to this host and this boot and does not depend on the environment. */
+/* Writes the folder of the roles of all sessions of this user on this host, wherever they log. It
+ * is in shared memory, so it belongs to this host and this boot and does not depend on the
+ * environment. */
 int roles_host_folder(char *out, size_t size);
 
 /* Opens the folder. 0, GPUFL_E_NOMEM, or the code of the folder: then no samples are shared. */
@@ -87,8 +88,8 @@ enum role_who roles_who(const struct roles *r, int number);
 /* Returns the result of the last step; valid with ROLE_OURS and ROLE_THEIRS. */
 const struct role_holder *roles_holder(const struct roles *r, int number);
 
-/* "host-" and the id of this boot, which all containers of a host share; "" where it cannot be
- * read. */
+/* Writes "host-" and the id of this boot, which all containers of a host share; "" where it cannot
+ * be read. */
 void roles_host_name(char *out, unsigned size);
 
 #endif

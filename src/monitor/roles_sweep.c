@@ -19,7 +19,7 @@ struct swept {
     int count;
 };
 
-/* True if no process has a lock in the file. */
+/* Returns true if no process has a lock in the file. */
 static bool lock_file(struct swept *s, int folder, const char *name)
 {
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

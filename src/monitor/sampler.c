@@ -151,7 +151,7 @@ bool sampler_window(struct sampler *s, uint32_t name, bool open)
 
 /* ---- who samples ----------------------------------------------------------------------------- */
 
-/* Number of a role: 0 the host, then devices by index. */
+/* Gives the number of a role: 0 the host, then devices by index. */
 static void roles_begin(struct sampler *s, const struct described *devices, int count)
 {
     struct roles_config c = {.folder = s->folder,
@@ -305,7 +305,7 @@ static void sample_all(struct sampler *s)
         s->config.wake(s->config.arg);
 }
 
-/* True if samples are wanted now. Scopes open and close a window of their own. */
+/* Returns true if samples are wanted now. Scopes open and close a window of their own. */
 static bool sampler_active(struct sampler *s)
 {
     bool scope = s->config.in_scope && s->config.in_scope(s->config.arg);

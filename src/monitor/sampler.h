@@ -40,7 +40,7 @@ struct sampler_change {
     struct role_holder holder;
 };
 
-/* Rows for the collector; times are clock_mono's. */
+/* Takes rows for the collector; times are clock_mono's. */
 struct sampler_visitor {
     void *arg;
     /* A device as its driver describes it; index is the one of device_metric rows. */

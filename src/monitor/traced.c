@@ -72,7 +72,7 @@ static int look(const char *fds, const struct found *out)
     return found;
 }
 
-/* True if the thread has that name. */
+/* Returns true if the thread has that name. */
 static bool is_named(const char *task, const char *thread, const char *name)
 {
     char path[PATH_MAX], comm[32];
