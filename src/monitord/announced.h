@@ -48,7 +48,7 @@ void announced_take(struct announced *t, int64_t now);
 void announced_put(struct announced *t, int64_t pid, const struct announcement *said, int64_t now,
                    int64_t boot);
 
-/* True if the process has announced a session and that has not expired; `out` gets a copy.
+/* Returns true if the process has announced a session and that has not expired; `out` gets a copy.
  * start: of the process, ns on CLOCK_BOOTTIME, or CELL_NULL: unknown. An announcement from before
  * the start is another process's. [any] */
 bool announced_find(struct announced *t, int64_t pid, int64_t start, int64_t now,

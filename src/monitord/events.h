@@ -30,7 +30,7 @@ struct events {
     uint64_t lost;
 };
 
-/* taker: wakes the thread that takes the queue; may be NULL. */
+/* Starts the events. taker: wakes the thread that takes the queue; may be NULL. */
 int events_start(struct events *v, struct gpus *g, struct wakeup *taker);
 
 /* Returns the number of events that were not taken yet. [any] */

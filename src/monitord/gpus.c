@@ -191,7 +191,7 @@ void gpus_close(struct gpus *g)
 
 /* ---- samples ------------------------------------------------------------------------------- */
 
-/* True if the driver has given any value. */
+/* Returns true if the driver has given any value. */
 static bool has_answer(const struct device_metric_row *row)
 {
     const int64_t *cells = (const int64_t *)row;

@@ -26,7 +26,7 @@ struct gpu {
     bool reported; /* described since the last gpus_fresh */
 };
 
-/* What gpus_refresh found; code: the index before, or CELL_NULL. */
+/* Gets what gpus_refresh found; code: the index before, or CELL_NULL. */
 typedef void gpus_event_fn(void *arg, int gpu, const char *kind, int64_t code);
 
 struct gpus {

@@ -234,7 +234,7 @@ static bool note_sleep(struct journal *l, int64_t asleep)
 
 /* ---- beginning another --------------------------------------------------------------------- */
 
-/* A session that is about to replace another one, or that is the first. */
+/* This is a session that is about to replace another one, or that is the first. */
 struct fresh {
     struct process_info process;
     char dir[PATH_MAX];
@@ -368,7 +368,7 @@ void journal_close(struct journal *l, const char *reason)
 
 /* ---- going on ------------------------------------------------------------------------------ */
 
-/* Why another session must begin; NULL: it need not. */
+/* Returns why another session must begin; NULL: it need not. */
 static const char *reason_to_roll(struct journal *l, bool asked)
 {
     int64_t asleep;
@@ -399,7 +399,7 @@ static void no_dir(struct journal *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* True if the session can take no more rows: its log or a channel of it has ended. */
+/* Returns true if the session can take no more rows: its log or a channel of it has ended. */
 static bool has_ended(struct journal *l, char *why, size_t size)
 {
     struct writer_event event;

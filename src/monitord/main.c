@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Documented in docs/man/gpufl-monitor.1. */
+/* The exit codes are documented in docs/man/gpufl-monitor.1. */
 enum { EXIT_FINE, EXIT_FAILED, EXIT_USAGE, EXIT_NO_DRIVER, EXIT_BUSY };
 
 static const char ABOUT[] =
@@ -152,8 +152,8 @@ static int sample(struct monitor *m, const sigset_t *set, struct metrics_page *p
     return EXIT_FINE;
 }
 
-/* Where it would listen, with the run folder open: so that the port is not that of a monitor that
- * runs here. */
+/* Finds where the page would listen, with the run folder open: so that the port is not that of a
+ * monitor that runs here. */
 static int check_page(struct monitor *m, char *url, size_t size, struct err *e)
 {
     struct metrics_page *page;
@@ -165,7 +165,7 @@ static int check_page(struct monitor *m, char *url, size_t size, struct err *e)
     return rc == GPUFL_E_INVAL ? EXIT_USAGE : rc ? EXIT_FAILED : EXIT_FINE;
 }
 
-/* For `--check`: opens everything that can fail, and prints what it would do. */
+/* Opens, for `--check`, everything that can fail, and prints what it would do. */
 static int check(struct monitor *m, int driver, struct err *e)
 {
     char url[160];

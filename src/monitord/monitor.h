@@ -51,7 +51,7 @@ int monitor_init(struct monitor *m, const struct monitor_options *o, const struc
 /* Begins the rounds. The log and the run folder must be open. [main] */
 int monitor_start(struct monitor *m);
 
-/* One round; for the thread and for benchmarks. */
+/* Makes one round, for the thread and for benchmarks. */
 void monitor_round(struct monitor *m, int64_t now);
 
 /* Ends the rounds; false: the driver does not answer, and the thread remains in its call. [main] */

@@ -17,7 +17,7 @@ enum { ROWS_MAX = 40, VALUE_MAX = 4096, FILE_MAX = 1 << 20 };
 
 static const int64_t MS = 1000000, HOUR = 3600000000000LL;
 
-/* Variables of the public client's monitor, and what they set here. */
+/* Lists variables of the public client's monitor, and what they set here. */
 static const struct {
     const char *variable, *option, *suffix;
 } aliases[] = {
@@ -34,7 +34,7 @@ static void defaults(struct monitor_options *o)
     };
 }
 
-/* The rows for o, ended by one without a name. */
+/* Makes the rows for o, ended by one without a name. */
 static void table_make(struct monitor_options *o, struct opt table[ROWS_MAX])
 {
     const struct opt rows[] = {

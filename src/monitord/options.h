@@ -1,7 +1,7 @@
 /* options.h - settings of gpufl-monitor, from a file, the environment and the command line.
  *
  * One table (options.def) defines the fields, the help, and the names in the environment and in the
- * file. Owner's thread. */
+ * file. Called by the owner's thread only. */
 #ifndef GPUFL_MONITORD_OPTIONS_H
 #define GPUFL_MONITORD_OPTIONS_H
 

@@ -40,8 +40,8 @@ static size_t hex_run(const char *s)
     return n;
 }
 
-/* The 64 hexadecimal digits of a container, wherever they stand in a component: after "docker-",
- * "cri-containerd-", "crio-", "libpod-", before ".scope". */
+/* Finds the 64 hexadecimal digits of a container, wherever they stand in a component: after
+ * "docker-", "cri-containerd-", "crio-", "libpod-", before ".scope". */
 static void find_container(struct owner *o, const char *part, size_t len)
 {
     for (size_t i = 0; i + CONTAINER_ID <= len; i++) {
@@ -55,7 +55,8 @@ static void find_container(struct owner *o, const char *part, size_t len)
     }
 }
 
-/* The UID at a place, with or without a sign between its groups of digits; false: there is none. */
+/* Reads the UID at a place, with or without a sign between its groups of digits; false: there is
+ * none. */
 static bool read_uid(const char *at, char uid[UID_LEN + 1])
 {
     static const unsigned char groups[] = {8, 4, 4, 4, 12};
@@ -79,8 +80,8 @@ static bool read_uid(const char *at, char uid[UID_LEN + 1])
     return true;
 }
 
-/* "pod1234abcd-…" or, by systemd, "kubepods-burstable-pod1234abcd_….slice". The UID of a static
- * pod, which the node's kubelet reads from a file, has no signs between its digits. */
+/* Finds "pod1234abcd-…" or, by systemd, "kubepods-burstable-pod1234abcd_….slice". The UID of a
+ * static pod, which the node's kubelet reads from a file, has no signs between its digits. */
 static void find_pod(struct owner *o, const char *part, size_t len)
 {
     char uid[UID_LEN + 1];
@@ -91,7 +92,7 @@ static void find_pod(struct owner *o, const char *part, size_t len)
         }
 }
 
-/* "job_1234" below a component with "slurm". */
+/* Finds "job_1234" below a component with "slurm". */
 static void find_job(struct owner *o, const char *path, const char *part, size_t len)
 {
     const char *slurm = strstr(path, "slurm");

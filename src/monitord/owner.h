@@ -3,7 +3,7 @@
  *
  * Control groups of both versions name the container, the pod's UID and the Slurm job; the
  * process's environment names the pod and the job, if this user may read it. Unknown fields are
- * empty. Functions without state; any thread. */
+ * empty. The functions have no state. Called by any thread. */
 #ifndef GPUFL_MONITORD_OWNER_H
 #define GPUFL_MONITORD_OWNER_H
 
@@ -26,11 +26,11 @@ struct owner {
     char session[TRACED_SESSION];  /* in which gpufl traces it */
 };
 
-/* proc: "/proc", or a folder like it. False: the process cannot be read, or is gone; o is empty
- * then. */
+/* Reads who owns a process. proc: "/proc", or a folder like it. False: the process cannot be read,
+ * or is gone; o is empty then. */
 bool owner_read(struct owner *o, const char *proc, int64_t pid);
 
-/* When the process started; CELL_NULL: gone or unknown. */
+/* Returns when the process started; CELL_NULL: gone or unknown. */
 int64_t owner_start(const char *proc, int64_t pid);
 
 /* Adds what the text of a file /proc/PID/cgroup names. */

@@ -427,7 +427,7 @@ static void put_host(const struct host_metric_row *h, struct buf *out)
                    "Resident memory of the monitor.", (double)h->process_rss);
 }
 
-/* The columns of the record `monitor`, which are all counts since the monitor's start. */
+/* Lists the columns of the record `monitor`, which are all counts since the monitor's start. */
 static const struct {
     int column;
     const char *name;

@@ -79,7 +79,7 @@ static void look_for_session(struct processes *t, struct process *p, int64_t now
     p->look_at = now + (found ? MINUTE : known < LOOK_MOST ? known : LOOK_MOST);
 }
 
-/* True if the process id is another process's by now. */
+/* Returns true if the process id is another process's by now. */
 static bool is_other(struct processes *t, struct process *p, int64_t now)
 {
     if (now - p->checked < MINUTE || p->owner.start == CELL_NULL)

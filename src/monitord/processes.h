@@ -56,7 +56,7 @@ void processes_fini(struct processes *t);
 void processes_list(struct processes *t, int gpu, const struct device_process *list, int n,
                     int total, int64_t now, const struct process_visitor *v);
 
-/* To be called when a GPU is gone or does not answer: its processes count as ended. */
+/* Call this function when a GPU is gone or does not answer: its processes count as ended. */
 void processes_gone(struct processes *t, int gpu, const struct process_visitor *v);
 
 /* Reports all processes again, for a session that begins. */

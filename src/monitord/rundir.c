@@ -43,8 +43,8 @@ int rundir_advise(int code, const char *option, struct err *e)
     return err_set(e, code, "%.280s: name another folder with %s", why, option);
 }
 
-/* True if the file of that name is still the open one: a monitor that removes its folder removes
- * the lock's file, which this one may have opened before. */
+/* Returns true if the file of that name is still the open one: a monitor that removes its folder
+ * removes the lock's file, which this one may have opened before. */
 static bool is_there(int fd, const char *path)
 {
     struct stat ours, named;
@@ -60,7 +60,7 @@ static int busy(const char *folder, struct err *e)
                    folder);
 }
 
-/* True if a monitor holds the folder, no matter of which user. */
+/* Returns true if a monitor holds the folder, no matter of which user. */
 static bool is_held(const char *file)
 {
     int fd = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -121,7 +121,7 @@ int rundir_open(struct rundir *r, const char *option, struct err *e)
     return busy(r->path, e);
 }
 
-/* True if the roles are no longer those of the GPUs and the session. */
+/* Returns true if the roles are no longer those of the GPUs and the session. */
 static bool is_stale(const struct rundir *r, const struct gpus *g, uint64_t generation)
 {
     if (!r->roles || r->generation != generation || r->roled != g->count)
