@@ -2,8 +2,8 @@
  *
  * The server asks before it sends a request to a target that a user names (webhooks): it may reach
  * networks that the user must not reach. The check is of the address that is connected to, not of
- * the name, so a name that resolves to another address the second time gains nothing. Functions
- * without state; any thread. */
+ * the name, so a name that resolves to another address the second time gains nothing. The functions
+ * have no state. Called by any thread. */
 #ifndef GPUFL_NET_CLIENT_ADDRESS_H
 #define GPUFL_NET_CLIENT_ADDRESS_H
 
@@ -22,21 +22,21 @@ enum address_kind {
  * Families other than IPv4 and IPv6 are ADDRESS_SPECIAL. */
 enum address_kind address_kind(const struct sockaddr *a, socklen_t len);
 
-/* The kind of a numeric address as text, with or without brackets, also in the old forms of IPv4
- * ("127.1"); false: it is no address. */
+/* Finds the kind of a numeric address as text, with or without brackets, also in the old forms of
+ * IPv4 ("127.1"); false: it is no address. */
 bool address_parse(const char *text, enum address_kind *kind);
 
-/* A network: the first bits of an IPv6 address, or of an IPv4 address mapped into one. */
+/* This is a network: the first bits of an IPv6 address, or of an IPv4 address mapped into one. */
 struct address_net {
     uint8_t net[16];
     unsigned bits;
 };
 
-/* "10.0.0.0/8", "2001:db8::/32", or an address alone. len: bytes of the text. False: it is no
+/* Reads "10.0.0.0/8", "2001:db8::/32", or an address alone. len: bytes of the text. False: it is no
  * network, or has bits set after the prefix. */
 bool address_net_parse(const char *text, size_t len, struct address_net *out);
 
-/* The address as 16 bytes, an IPv4 address mapped; false: it is no numeric address. */
+/* Writes the address as 16 bytes, an IPv4 address mapped; false: it is no numeric address. */
 bool address_bytes(const char *text, size_t len, uint8_t out[16]);
 bool address_net_has(const struct address_net *net, const uint8_t address[16]);
 

@@ -14,7 +14,7 @@ bool backoff_transient(int status)
            (status >= 500 && status != 501 && status != 505 && status != 507);
 }
 
-/* splitmix64: enough to spread senders. */
+/* Returns the next number of splitmix64: enough to spread senders. */
 static uint64_t next_random(struct backoff *b)
 {
     uint64_t z = b->random += 0x9e3779b97f4a7c15u;

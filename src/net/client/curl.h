@@ -2,7 +2,7 @@
  *
  * libcurl depends on thirty libraries. If it were linked, each start of `gpufl` would load them
  * (measured: 40 ms instead of 5), and a machine without it could not even trace. libcurl's header
- * declares the functions. Any thread, after curl_open. */
+ * declares the functions. Called by any thread, after curl_open. */
 #ifndef GPUFL_NET_CLIENT_CURL_H
 #define GPUFL_NET_CLIENT_CURL_H
 
@@ -10,7 +10,7 @@
 
 #include <curl/curl.h>
 
-/* The functions of libcurl that are used; curl_ precedes each name. */
+/* Lists the functions of libcurl that are used; curl_ precedes each name. */
 #define CURL_FUNCTIONS(F)                                                                          \
     F(global_init)                                                                                 \
     F(easy_init)                                                                                   \

@@ -27,7 +27,7 @@ struct http_client {
     char error[CURL_ERROR_SIZE];
 };
 
-/* A request that is being made. */
+/* This is a request that is being made. */
 struct flight {
     struct http_client *client;
     const struct http_client_call *call;
@@ -282,9 +282,9 @@ static bool add_field(struct curl_slist **list, const char *name, const char *va
     return longer != NULL;
 }
 
-/* The header: ours, and the call's. "Expect:" without a value keeps libcurl from sending "Expect:
- * 100-continue" and waiting a second for servers that do not answer it. libcurl 7.88 would sign
- * that field and not send it, which no storage accepts: signed requests leave it out. */
+/* Makes the header: ours, and the call's. "Expect:" without a value keeps libcurl from sending
+ * "Expect: 100-continue" and waiting a second for servers that do not answer it. libcurl 7.88 would
+ * sign that field and not send it, which no storage accepts: signed requests leave it out. */
 static struct curl_slist *make_fields(const struct http_client *c,
                                       const struct http_client_call *call, bool *ok)
 {
@@ -370,8 +370,8 @@ static bool certificate_refused(CURLcode code)
            code == CURLE_SSL_ISSUER_ERROR;
 }
 
-/* True if the server refuses the client's certificate or misses one, by OpenSSL's names of the
- * alerts. The alert may be lost where the server closes the connection at once. */
+/* Returns true if the server refuses the client's certificate or misses one, by OpenSSL's names of
+ * the alerts. The alert may be lost where the server closes the connection at once. */
 static bool own_certificate_refused(CURLcode code, const char *why)
 {
     static const char *const alerts[] = {"alert certificate", "alert unknown ca",
@@ -382,7 +382,7 @@ static bool own_certificate_refused(CURLcode code, const char *why)
     return false;
 }
 
-/* True if a TLS connection ended before any byte of an answer or of a body. */
+/* Returns true if a TLS connection ended before any byte of an answer or of a body. */
 static bool ended_after_tls(const struct flight *f, CURLcode code)
 {
     curl_off_t secured = 0, sent = 0;
@@ -393,7 +393,8 @@ static bool ended_after_tls(const struct flight *f, CURLcode code)
     return (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && secured && !sent && !received;
 }
 
-/* The reason why no server was reached, in plain words; NULL: libcurl's own words are used. */
+/* Returns the reason why no server was reached, in plain words; NULL: libcurl's own words are
+ * used. */
 static const char *cause(const struct flight *f, CURLcode code)
 {
     long error = 0;
@@ -417,7 +418,7 @@ static const char *cause(const struct flight *f, CURLcode code)
     }
 }
 
-/* True if the request was about to be sent, or was sent. */
+/* Returns true if the request was about to be sent, or was sent. */
 static bool connected(const struct flight *f)
 {
     curl_off_t ready = 0;
@@ -425,7 +426,7 @@ static bool connected(const struct flight *f)
     return ready > 0;
 }
 
-/* The code and sentence for a request without an answer. */
+/* Sets the code and sentence for a request without an answer. */
 static int explain(const struct flight *f, CURLcode code, struct err *e)
 {
     const struct http_client *c = f->client;

@@ -56,7 +56,7 @@ struct http_client_field {
     const char *name, *value;
 };
 
-/* A request. Texts are the caller's. */
+/* Describes a request. Texts are the caller's. */
 struct http_client_call {
     const char *method; /* "GET", "POST" */
     const char *path;   /* after the URL's prefix: "/api/v1/…", with its query */
@@ -77,7 +77,7 @@ struct http_client_call {
     int64_t deadline;
 };
 
-/* A body that is in memory: the arg of a call whose `read` is http_client_read_text. */
+/* This is a body that is in memory: the arg of a call whose `read` is http_client_read_text. */
 struct http_client_text {
     const char *at;
     size_t left; /* bytes */
@@ -106,18 +106,19 @@ struct http_client_answer {
 
 struct http_client;
 
-/* GPUFL_E_INVAL with a sentence: a malformed URL; GPUFL_E_NOT_BUILT: no libcurl. */
+/* Opens a client. GPUFL_E_INVAL with a sentence: a malformed URL; GPUFL_E_NOT_BUILT: no libcurl. */
 int http_client_open(struct http_client **out, const struct http_client_config *c, struct err *e);
 void http_client_close(struct http_client *c);
 
-/* "https://host:port/prefix": where requests go; for messages. */
+/* Returns "https://host:port/prefix": where requests go; for messages. */
 const char *http_client_url(const struct http_client *c);
-/* "http://host:port" of the proxy that requests go through, without name and password; "": none. */
+/* Returns "http://host:port" of the proxy that requests go through, without name and password; "":
+ * none. */
 const char *http_client_proxy(const struct http_client *c);
 
 /* Sets the watch for the requests that follow; it is copied. NULL: none. */
 void http_client_set_watch(struct http_client *c, const struct http_client_watch *watch);
-/* True if the server, or a proxy, has answered any request of this client. */
+/* Returns true if the server, or a proxy, has answered any request of this client. */
 bool http_client_answered(const struct http_client *c);
 
 /* Sends one request and waits for its answer, whatever its status. 0, or GPUFL_E_UNAVAILABLE (no
@@ -136,15 +137,15 @@ void http_client_answer_fini(struct http_client_answer *a);
  * with a sentence: the URL has another scheme, a name and password, a query or control characters,
  * or is too long. */
 int http_client_clean_url(const char *url, char *out, size_t size, struct err *e);
-/* True if the server is this machine: localhost, *.localhost, 127.0.0.0/8, ::1, 0.0.0.0, ::, in
- * every spelling that libcurl accepts: old forms of IPv4, zones, %XX, mapped addresses. No proxy is
- * used for them. */
+/* Returns true if the server is this machine: localhost, *.localhost, 127.0.0.0/8, ::1, 0.0.0.0,
+ * ::, in every spelling that libcurl accepts: old forms of IPv4, zones, %XX, mapped addresses. No
+ * proxy is used for them. */
 bool http_client_is_here(const char *clean_url);
-/* Like http_client_is_here, but false for 0.0.0.0 and ::, on which a server listens for all
- * machines. */
+/* Does what http_client_is_here does, but returns false for 0.0.0.0 and ::, on which a server
+ * listens for all machines. */
 bool http_client_is_loopback(const char *clean_url);
-/* True if others can read a request to that URL on its way: http, and not to this machine. A
- * proxy changes nothing: it forwards http as it is, and of https it sees only the host. */
+/* Returns true if others can read a request to that URL on its way: http, and not to this machine.
+ * A proxy changes nothing: it forwards http as it is, and of https it sees only the host. */
 bool http_client_in_clear(const char *clean_url);
 /* Writes the proxy that the environment names for a URL, with name and password, to out; "": none,
  * or none for this host (no_proxy, http_client_is_here). GPUFL_E_INVAL with a sentence: the text is

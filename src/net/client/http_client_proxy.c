@@ -15,7 +15,7 @@
 
 enum { HOST_MAX = 256 };
 
-/* A host as a name, or as an address. */
+/* This is a host as a name, or as an address. */
 struct host {
     char text[HOST_MAX]; /* without brackets, port, zone and final dots; "" where it does not fit */
     int family;          /* AF_INET, AF_INET6; 0: a name */
@@ -64,8 +64,8 @@ static void read_host(struct host *h, const char *at, size_t len)
     }
 }
 
-/* True if the host has letters that libcurl replaces before it resolves the name: it reads wide
- * and circled digits as ordinary ones. */
+/* Returns true if the host has letters that libcurl replaces before it resolves the name: it reads
+ * wide and circled digits as ordinary ones. */
 static bool is_rewritten(const struct host *h)
 {
     for (const char *c = h->text; *c; c++)
@@ -74,7 +74,7 @@ static bool is_rewritten(const struct host *h)
     return false;
 }
 
-/* The host of a clean URL, or of an entry of no_proxy, which may have a port, too. */
+/* Takes the host of a clean URL, or of an entry of no_proxy, which may have a port, too. */
 static void host_of(struct host *h, const char *url)
 {
     const char *scheme = strstr(url, "://");
@@ -107,7 +107,7 @@ static bool is_loopback(const struct host *h)
     return four ? four[0] == 127 : !memcmp(h->bytes, one, sizeof one);
 }
 
-/* True for 0.0.0.0 and ::, with which a connection reaches this machine. */
+/* Returns true for 0.0.0.0 and ::, with which a connection reaches this machine. */
 static bool is_unspecified(const struct host *h)
 {
     static const uint8_t none[16];

@@ -86,7 +86,7 @@ static int on_statistics(rd_kafka_t *rk, char *json, size_t len, void *opaque)
 
 /* ---- open and close ------------------------------------------------------------------------- */
 
-/* "^PREFIX[0-9A-Za-z_-]+$" */
+/* Makes the pattern "^PREFIX[0-9A-Za-z_-]+$". */
 static void make_pattern(const char *prefix, char out[PATTERN_MAX])
 {
     size_t n = 0;

@@ -32,7 +32,7 @@ struct kafka_header {
     const char *name, *value;
 };
 
-/* What librdkafka counts, as of its last report; it reports every 5 s. */
+/* Holds what librdkafka counts, as of its last report; it reports every 5 s. */
 struct kafka_statistics {
     uint64_t requests, sent_bytes, received_bytes; /* to and from brokers, with all overhead */
 };
@@ -127,13 +127,14 @@ int kafka_consumer_open(struct kafka_consumer **out, const struct kafka_consumer
 /* Leaves the group. Offsets that were stored are committed. */
 void kafka_consumer_close(struct kafka_consumer *c); /* NULL: none */
 
-/* The next message, within the time; true: there is one, which kafka_message_done ends. */
+/* Takes the next message, within the time; true: there is one, which kafka_message_done ends. */
 bool kafka_consumer_next(struct kafka_consumer *c, int timeout_ms, struct kafka_message *m);
 void kafka_message_done(struct kafka_message *m);
 
 /* Notes that the message, and all before it in its partition, were processed. */
 void kafka_consumer_taken(struct kafka_consumer *c, const struct kafka_message *m);
-/* True if the message's partition was revoked since the message came: another member gets it. */
+/* Returns true if the message's partition was revoked since the message came: another member gets
+ * it. */
 bool kafka_consumer_lost(const struct kafka_consumer *c, const struct kafka_message *m);
 /* Stores the offsets of the messages taken, all of which must be durable; librdkafka commits them
  * within a second. */

@@ -101,7 +101,7 @@ bool rdkafka_forbids(rd_kafka_resp_err_t error)
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
-/* Properties that the file may not set: the brokers, and those that prevent lost and repeated
+/* Lists properties that the file may not set: the brokers, and those that prevent lost and repeated
  * messages. The last one would load code. */
 static const char *const owned[] = {"bootstrap.servers",
                                     "metadata.broker.list",
@@ -135,7 +135,7 @@ static int set_own(const struct rdkafka *k, rd_kafka_conf_t *conf, const char *n
     return err_set(e, GPUFL_E_INVAL, "Kafka: %s", reason);
 }
 
-/* A line of the user's file. */
+/* This is a line of the user's file. */
 struct config_line {
     const char *path;
     unsigned number;
@@ -267,7 +267,7 @@ int kafka_check_config(const struct kafka_config *c, struct err *e)
     return rc;
 }
 
-/* What a client has reported. */
+/* Holds what a client has reported. */
 struct probing {
     rd_kafka_resp_err_t error; /* the last one */
     bool down;                 /* at some time no broker could be reached */
@@ -290,7 +290,7 @@ static void on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque
         *state = '\0';
 }
 
-/* For debugging only: the probe's own sentence has the last error. */
+/* Serves debugging only: the probe's own sentence has the last error. */
 static void on_probe_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
     (void)rk, (void)level;

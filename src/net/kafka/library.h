@@ -6,7 +6,7 @@
 
 #include <librdkafka/rdkafka.h>
 
-/* The functions that are used; rd_kafka_ precedes each name. */
+/* Lists the functions that are used; rd_kafka_ precedes each name. */
 #define RDKAFKA_FUNCTIONS(F)                                                                       \
     F(assign)                                                                                      \
     F(committed)                                                                                   \
@@ -78,7 +78,7 @@ int rdkafka_client(const struct rdkafka *k, rd_kafka_type_t type, rd_kafka_conf_
 /* Reads the statistics that librdkafka reports as JSON. */
 void rdkafka_statistics(const char *json, size_t len, struct kafka_statistics *out);
 
-/* True if the error means that the brokers refuse this client. */
+/* Returns true if the error means that the brokers refuse this client. */
 bool rdkafka_forbids(rd_kafka_resp_err_t error);
 
 #endif

@@ -79,7 +79,7 @@ unsigned http_field_count(const struct http_request *r, const char *name)
     return n;
 }
 
-/* True if the parameters of a list's word exclude it: ";q=0", "; q=0.0". */
+/* Returns true if the parameters of a list's word exclude it: ";q=0", "; q=0.0". */
 static bool refused(const char *parameters, size_t n)
 {
     const char *q = memmem(parameters, n, "q=", 2);

@@ -98,29 +98,30 @@ struct http_request {
     struct http_private *transport;
 };
 
-/* Value of a header field, the first of that name; NULL: none. [owner] */
+/* Returns the value of a header field, the first of that name; NULL: none. [owner] */
 const char *http_field(const struct http_request *r, const char *name);
 unsigned http_field_count(const struct http_request *r, const char *name);
-/* True if a field is a list that has the word ("gzip" in Accept-Encoding) with a q other than
- * 0. */
+/* Returns true if a field is a list that has the word ("gzip" in Accept-Encoding) with a q other
+ * than 0. */
 bool http_field_has(const struct http_request *r, const char *name, const char *word);
 /* Returns the value of a cookie, in the request's memory; NULL: none. */
 const char *http_cookie(struct http_request *r, const char *name);
 
 /* ---- answers: the last one made counts ---------------------------------------------------- */
 
-/* A problem (RFC 9457): {"type","title","status","detail","request"}; detail is a sentence that
- * says what to do. parameter: name of the wrong parameter, which becomes a member; NULL: none. */
+/* Answers with a problem (RFC 9457): {"type","title","status","detail","request"}; detail is a
+ * sentence that says what to do. parameter: name of the wrong parameter, which becomes a member;
+ * NULL: none. */
 void http_problem(struct http_request *r, int status, const char *detail, ...)
     __attribute__((format(printf, 3, 4)));
 void http_problem_of(struct http_request *r, int status, const char *parameter, const char *detail,
                      ...) __attribute__((format(printf, 4, 5)));
 
-/* http_problem with 503 and HTTP_NOMEM. */
+/* Does what http_problem does, with 503 and HTTP_NOMEM. */
 void http_nomem(struct http_request *r);
 #define HTTP_NOMEM "The server is out of memory; try again later."
 
-/* The buffer for a body, emptied; http_send then says what it is. */
+/* Returns the buffer for a body, emptied; http_send then says what it is. */
 struct buf *http_body(struct http_request *r, size_t max);
 void http_send(struct http_request *r, int status, const char *type);
 void http_send_static(struct http_request *r, int status, const char *type, const void *bytes,
@@ -132,9 +133,9 @@ void http_send_pipe(struct http_request *r, const char *type, struct http_pipe *
 /* Sets a field of the answer; texts are copied. After HTTP_ANSWER_FIELDS fields the next one is
  * dropped. */
 void http_set(struct http_request *r, const char *name, const char *value);
-/* True if the client has the document with this tag, as its If-None-Match says. */
+/* Returns true if the client has the document with this tag, as its If-None-Match says. */
 bool http_tag_known(const struct http_request *r, const char *tag);
-/* True if the request has an answer. */
+/* Returns true if the request has an answer. */
 static inline bool http_answered(const struct http_request *r)
 {
     return r->answer.kind != HTTP_ANSWER_NONE;
@@ -143,7 +144,7 @@ const char *http_status_text(int status); /* "Not Found" */
 
 /* ---- the server --------------------------------------------------------------------------- */
 
-/* The application's functions that the server calls; both [any thread of the transport]. */
+/* Holds the application's functions that the server calls; both [any thread of the transport]. */
 struct http_app {
     void *arg;
     /* Called when the header is complete: sets the application's members of the request, or answers

@@ -24,27 +24,28 @@
 
 enum { COMPRESS_LEAST = 2048, COMPRESS_LEVEL = 1 };
 
-/* Fields of every answer. */
+/* Lists the fields of every answer. */
 static const struct http_field ALWAYS[] = {
     {"X-Content-Type-Options", "nosniff"},
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
-/* Fields that have a meaning only for pages; other answers leave them out. */
+/* Lists fields that have a meaning only for pages; other answers leave them out. */
 static const struct http_field PAGE[] = {
     {"X-Frame-Options", "DENY"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Permissions-Policy", "camera=(), geolocation=(), microphone=(), usb=()"},
 };
 
-/* The policy of a page; everything that is not a page may load nothing. */
+/* This is the policy of a page; everything that is not a page may load nothing. */
 static const char POLICY_PAGE[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src "
     "'self'; "
     "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'";
-/* The policy of a script: a worker is under its own file's policy, and may ask this server. */
+/* This is the policy of a script: a worker is under its own file's policy, and may ask this
+ * server. */
 static const char POLICY_SCRIPT[] =
     "default-src 'none'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'";
 static const char POLICY_DATA[] = "default-src 'none'; frame-ancestors 'none'";

@@ -12,7 +12,7 @@
 
 enum { FIELDS_MAX = 64 };
 
-/* Fields that may occur once only: readers differ in which of two they take. */
+/* Lists fields that may occur once only: readers differ in which of two they take. */
 static const char *const SINGLE[] = {
     "Host",         "Authorization", "Content-Encoding",  "Content-Length",
     "Content-Type", "Origin",        "Transfer-Encoding", "X-CSRF-Token"};

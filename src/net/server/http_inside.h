@@ -19,7 +19,7 @@
 #error "libmicrohttpd 0.9.75 or later is needed"
 #endif
 
-/* The state of a connection, which decides its deadline. */
+/* This is the state of a connection, which decides its deadline. */
 enum conn_state {
     CONN_FRESH,   /* accepted; a header must be complete soon */
     CONN_IDLE,    /* between requests */
@@ -71,7 +71,7 @@ enum http_phase {
     PHASE_SENT,     /* the answer was given to libmicrohttpd */
 };
 
-/* The transport's side of a request. A worker that consumes a body runs concurrently with the
+/* Holds the transport's side of a request. A worker that consumes a body runs concurrently with the
  * connection's thread: members that both use are guarded by lock, and the one that ends last frees
  * the request. */
 struct http_private {
@@ -95,7 +95,8 @@ struct http_private {
     bool orphan;        /* guarded by lock: the connection is gone */
 };
 
-/* http_request.c: libmicrohttpd's callbacks; MHD_AccessHandlerCallback has eight parameters. */
+/* These functions in http_request.c are libmicrohttpd's callbacks; MHD_AccessHandlerCallback has
+ * eight parameters. */
 void *http_request_line(void *cls, const char *target, struct MHD_Connection *c);
 enum MHD_Result http_request_access(void *cls, struct MHD_Connection *c, const char *url,
                                     const char *method, const char *version, const char *data,
@@ -113,7 +114,7 @@ void http_answer_complete(struct http_request *r);
 struct MHD_Response *http_answer_response(struct http_request *r);
 void http_answer_drop(struct http_request *r); /* frees what an answer holds */
 
-/* http_watch.c */
+/* The functions are in http_watch.c. */
 int http_watch_open(struct http_server *s, struct err *e);
 void http_watch_close(struct http_server *s);
 void http_watch_notify(void *cls, struct MHD_Connection *c, void **context,

@@ -33,7 +33,7 @@ enum {
     THROWN_MAX = 16 << 20,
 };
 
-/* The request and the transport's side of it in one piece. */
+/* Holds the request and the transport's side of it in one piece. */
 struct request_pair {
     struct http_request request;
     struct http_private private;
@@ -140,7 +140,7 @@ static int64_t announced(const struct http_request *r)
     return text ? strtoll(text, NULL, 10) : -1;
 }
 
-/* The answer of a request that the transport refused. */
+/* Gives the answer of a request that the transport refused. */
 static void refuse(struct http_request *r, int status)
 {
     if (status == 413)
@@ -221,7 +221,7 @@ static enum MHD_Result throw_away(struct http_request *r, size_t *size)
     return r->transport->thrown > THROWN_MAX ? MHD_NO : MHD_YES;
 }
 
-/* A piece for the consumer: as much as there is room for. */
+/* Gives a piece for the consumer: as much as there is room for. */
 static enum MHD_Result give_piece(struct http_request *r, const char *data, size_t *size)
 {
     struct http_private *t = r->transport;
@@ -303,7 +303,7 @@ static void consume_all(struct http_request *r)
     }
 }
 
-/* One turn of a worker: takes pieces of a body, and at its end gives the answer. */
+/* Does one turn of a worker: takes pieces of a body, and at its end gives the answer. */
 static void run_on_worker(void *arg)
 {
     struct http_request *r = arg;

@@ -10,7 +10,8 @@
 struct http_stream;
 struct http_pipe;
 
-/* sent: counts bytes, lives as long as the connection's request. NULL: out of memory. */
+/* Makes a response. sent: counts bytes, lives as long as the connection's request. NULL: out of
+ * memory. */
 struct MHD_Response *http_stream_response(struct http_stream *s, struct MHD_Connection *c,
                                           atomic_uint_fast64_t *sent);
 struct MHD_Response *http_pipe_response(struct http_pipe *p, struct MHD_Connection *c,

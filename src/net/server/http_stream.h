@@ -33,13 +33,13 @@ int http_hub_open(struct http_hub **out, const struct http_hub_config *c, struct
 void http_hub_end(struct http_hub *h);
 void http_hub_close(struct http_hub *h); /* after http_close */
 
-/* A listener of a topic (a workspace's id), for http_send_stream. GPUFL_E_FULL: too many listeners;
- * GPUFL_E_STATE: the hub is ending. */
+/* Opens a listener of a topic (a workspace's id), for http_send_stream. GPUFL_E_FULL: too many
+ * listeners; GPUFL_E_STATE: the hub is ending. */
 int http_stream_open(struct http_stream **out, struct http_hub *h, const char *topic);
 /* Frees a stream that was never sent. */
 void http_stream_drop(struct http_stream *s);
 
-/* event: a word; data: JSON on one line. [any] */
+/* Publishes an event. event: a word; data: JSON on one line. [any] */
 void http_hub_publish(struct http_hub *h, const char *topic, const char *event, const char *data,
                       size_t len);
 

@@ -118,7 +118,7 @@ void http_tls_unload(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* GnuTLS's gnutls_certificate_retrieve_function2, which has eight parameters. */
+/* This is GnuTLS's gnutls_certificate_retrieve_function2, which has eight parameters. */
 static int retrieve(gnutls_session_t session, const gnutls_datum_t *authorities, int count,
                     const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
                     gnutls_pcert_st **chain, unsigned *length, gnutls_privkey_t *key)

@@ -2,7 +2,7 @@
  *
  * libmicrohttpd reads a certificate once, when it starts. Instead, GnuTLS calls the function of
  * this file at each handshake, so that a renewed certificate is used for new connections and does
- * not disturb the others. At most one server of a process may use TLS. Any thread. */
+ * not disturb the others. At most one server of a process may use TLS. Called by any thread. */
 #ifndef GPUFL_NET_SERVER_HTTP_TLS_H
 #define GPUFL_NET_SERVER_HTTP_TLS_H
 

@@ -28,8 +28,8 @@ static const int64_t LOOK_NS = 500000000;
 
 static const int64_t QUIET_NS = 1000000000;
 
-/* True if a connection must end now; a body's window with enough bytes begins again. While the
- * server ends, a silent client has a second: one that left in the middle of a body may not be
+/* Returns true if a connection must end now; a body's window with enough bytes begins again. While
+ * the server ends, a silent client has a second: one that left in the middle of a body may not be
  * noticed otherwise (its end comes with the bytes before it, and libmicrohttpd waits for another
  * event). */
 static bool overdue(const struct http_server *s, struct http_conn *conn, int64_t now)

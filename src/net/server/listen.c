@@ -39,7 +39,7 @@ int listen_parse(const char *text, char *address, size_t size, uint16_t *port, s
     return 0;
 }
 
-/* A descriptor, or -errno. */
+/* Returns a descriptor, or -errno. */
 static int listen_on(const struct addrinfo *a, uint16_t *port)
 {
     int one = 1;

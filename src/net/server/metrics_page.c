@@ -37,7 +37,7 @@ struct asker {
     char head[METRICS_HEAD_MOST];
 };
 
-/* All but end, address and port belong to the thread while it runs. */
+/* Holds all but end, address and port belong to the thread while it runs. */
 struct metrics_page {
     struct metrics_page_config config;
     char address[128];

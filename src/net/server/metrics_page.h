@@ -34,7 +34,7 @@ struct metrics_page;
  * All with a sentence. [owner] */
 int metrics_page_open(struct metrics_page **out, const struct metrics_page_config *c,
                       struct err *e);
-/* "http://127.0.0.1:9400": where it listens. [any] */
+/* Writes an address like "http://127.0.0.1:9400": where it listens. [any] */
 void metrics_page_url(const struct metrics_page *p, char *out, size_t size);
 void metrics_page_close(struct metrics_page *p); /* NULL: nothing. [owner] */
 

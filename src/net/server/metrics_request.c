@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A piece of the head: neither terminated nor owned. */
+/* This is a piece of the head: neither terminated nor owned. */
 struct piece {
     const char *at;
     size_t len;
@@ -52,7 +52,7 @@ static bool whole_head(const char *bytes, size_t len, struct piece *head)
     return false;
 }
 
-/* True if the fields are well formed, with exactly one Host if the version needs one. */
+/* Returns true if the fields are well formed, with exactly one Host if the version needs one. */
 static bool fields_right(struct piece rest, bool host_wanted)
 {
     static const char host[] = "Host:";

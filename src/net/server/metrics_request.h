@@ -1,7 +1,7 @@
 /* metrics_request.h - the head of a request to the pages of a daemon: which page, or what is wrong.
  *
- * A function without state: equal bytes have the same result, in whatever pieces they came. Any
- * thread. */
+ * A function without state: equal bytes have the same result, in whatever pieces they came. Called
+ * by any thread. */
 #ifndef GPUFL_NET_SERVER_METRICS_REQUEST_H
 #define GPUFL_NET_SERVER_METRICS_REQUEST_H
 

@@ -15,7 +15,7 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* True for valid UTF-8 without control characters. */
+/* Returns true for valid UTF-8 without control characters. */
 static bool clean(const char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {

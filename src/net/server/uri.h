@@ -24,7 +24,8 @@ struct uri {
     unsigned pair_count;
 };
 
-/* target: "/path?query". GPUFL_E_INVAL with a sentence for the sender, or GPUFL_E_NOMEM. */
+/* Parses a target. target: "/path?query". GPUFL_E_INVAL with a sentence for the sender, or
+ * GPUFL_E_NOMEM. */
 int uri_parse(struct uri *u, const char *target, struct region *a, struct err *e);
 
 /* Returns the value of the first pair of that name; NULL: none. */

@@ -18,7 +18,7 @@ struct workers_load {
     size_t waiting, room;   /* jobs in the queue, and jobs that it can hold */
 };
 
-/* name: at most 11 bytes; the threads are name-0, name-1, … */
+/* Opens a pool. name: at most 11 bytes; the threads are name-0, name-1, … */
 int workers_open(struct workers **out, const char *name, unsigned threads, size_t queue,
                  struct err *e);
 /* Runs the jobs that wait, then ends the threads. */
