@@ -18,14 +18,14 @@ struct data_lock {
         .fd = -1                                                                                   \
     }
 
-/* The folder in DATA in which a restore collects its files. While this folder exists, DATA has only
- * a part of a backup, and every command except restore refuses DATA. */
+/* This is the folder in DATA in which a restore collects its files. While this folder exists, DATA
+ * has only a part of a backup, and every command except restore refuses DATA. */
 #define DATA_LOCK_RESTORE "restore.part"
 
 /* Locks an existing folder. GPUFL_E_BUSY: another process has the lock; *e says which.
  * GPUFL_E_STATE: a restore into the folder was not finished. */
 int data_lock_take(struct data_lock *l, const char *data, struct err *e);
-/* Without GPUFL_E_STATE. */
+/* Does what data_lock_take does, but without GPUFL_E_STATE. */
 int data_lock_take_restore(struct data_lock *l, const char *data, struct err *e);
 void data_lock_drop(struct data_lock *l); /* no error if the lock is not held */
 

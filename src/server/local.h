@@ -23,11 +23,11 @@ struct local {
     int wake[2]; /* a pipe; -1: none */
 };
 
-/* True if `gpufl view` started this process. Call before local_start, which removes the key from
- * the environment. */
+/* Returns true if `gpufl view` started this process. Call before local_start, which removes the key
+ * from the environment. */
 bool local_is_view(void);
 
-/* Called after server_open and auth_local_ticket. */
+/* This is called after server_open and auth_local_ticket. */
 int local_start(struct local *l, struct meta *meta, struct http_hub *hub, struct err *e);
 void local_stop(struct local *l); /* before server_close; also after a failed start */
 

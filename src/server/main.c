@@ -43,7 +43,7 @@ static int finish_output(void)
     return EXIT_FAILED;
 }
 
-/* All threads inherit the mask: signals are taken by server_run alone. */
+/* Blocks signals for all threads, which inherit the mask: signals are taken by server_run alone. */
 static void block_signals(void)
 {
     sigset_t ends;
@@ -55,7 +55,8 @@ static void block_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* "http://127.0.0.1:8080": how a browser on this host, or as --public-url says, gets here. */
+/* Writes an address like "http://127.0.0.1:8080": how a browser on this host, or as --public-url
+ * says, gets here. */
 static void own_url(const struct server *s, char *out, size_t size)
 {
     const char *scheme = s->tls_cert ? "https" : "http";
@@ -139,7 +140,7 @@ static int command_openapi(void)
     return failed ? EXIT_FAILED : finish_output();
 }
 
-/* A command that ends with a sentence where it fails. */
+/* Ends a command, with a sentence if it failed. */
 static int finish(int rc, const struct err *e)
 {
     if (rc == 0)

@@ -94,7 +94,8 @@ static int check_target(const char *data, struct err *e)
                  : 0;
 }
 
-/* A step of a restore, for one entry of the data folder: removes, copies or moves the entry. */
+/* This is a step of a restore, for one entry of the data folder: removes, copies or moves the
+ * entry. */
 typedef int (*entry_step)(const char *part, const char *data, const char *name, struct err *e);
 
 static int remove_entry(const char *part, const char *data, const char *name, struct err *e)
@@ -228,7 +229,7 @@ struct tally {
     uint64_t flaws;     /* files, or parts of files, whose session is unknown */
 };
 
-/* A check that is being made. */
+/* This is a check that is being made. */
 struct check {
     struct meta *meta;
     const struct store_ops *ops;
@@ -279,8 +280,8 @@ static int read_all(struct check *c, struct store_session *ss, struct err *e)
     return rc;
 }
 
-/* True for an error that says nothing of the session: the check lacked memory, room, time or
- * permission. */
+/* Returns true for an error that says nothing of the session: the check lacked memory, room, time
+ * or permission. */
 static bool is_shortage(int rc)
 {
     return rc == GPUFL_E_NOMEM || rc == GPUFL_E_FULL || rc == GPUFL_E_TIMEOUT ||
@@ -359,7 +360,8 @@ static int check_listed(struct check *c)
     return rc;
 }
 
-/* A session of the store: the small tables name it, or have dropped it, or know nothing of it. */
+/* Checks a session of the store: the small tables name it, or have dropped it, or know nothing of
+ * it. */
 static int check_known(void *arg, const char *session)
 {
     struct check *c = arg;

@@ -20,8 +20,8 @@ int offline_check(const struct options *o, struct err *e);
 /* Brings the small tables up to date; columns are updated when they are opened. */
 int offline_migrate(const struct options *o, struct err *e);
 
-/* List the sessions with frames that are set aside (intake/aside.h), and load these frames.
- * GPUFL_E_CORRUPT: some cannot be loaded, and stay. */
+/* The functions list the sessions with frames that are set aside (intake/aside.h), and load these
+ * frames. GPUFL_E_CORRUPT: some cannot be loaded, and stay. */
 int offline_aside_list(const struct options *o, struct err *e);
 int offline_aside_load(const struct options *o, struct err *e);
 

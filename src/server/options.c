@@ -21,7 +21,7 @@ static void defaults(struct options *o)
     };
 }
 
-/* The rows for o, ended by one without a name. */
+/* Makes the rows for o, ended by one without a name. */
 static void table_make(struct options *o, struct opt table[OPTION_COUNT_MAX])
 {
     const struct opt rows[] = {

@@ -172,7 +172,7 @@ static int check(const struct options *o, struct err *e)
     return in_range(o->drain, 0, INT64_C(3600000000000), "drain", e);
 }
 
-/* Called before the HTTP server is opened, which keeps the pointer; `ready` publishes the
+/* This is called before the HTTP server is opened, which keeps the pointer; `ready` publishes the
  * content. */
 static void fill_parts(struct server *s)
 {
@@ -289,7 +289,7 @@ int server_open_columns(const struct options *o, const struct store_turns *turns
     return (*ops)->open(out, &c, e);
 }
 
-/* After a commit: publishes to those who follow the workspace, and to the analysis. [loader] */
+/* Publishes, after a commit, to those who follow the workspace, and to the analysis. [loader] */
 static void on_news(void *arg, const struct loader_news *n)
 {
     struct server *s = arg;
@@ -373,7 +373,7 @@ static int lock_data(struct server *s, struct err *e)
     return rc;
 }
 
-/* A rule fired, or what it watches is over. [alerts] */
+/* Publishes that a rule fired, or that what it watches is over. [alerts] */
 static void on_alert(void *arg, const char *workspace, const char *json, size_t len)
 {
     struct server *s = arg;

@@ -36,7 +36,7 @@
 #define LARGE_CPU  100000000  /* ns of processor for a session that leaves much memory free */
 #define SCAN_NS    1000000000 /* between skips all sessions, while some are queued */
 #define LATE_NS    2000000000
-/* Time for which a finished report waits for others, and for one more. */
+/* This is the time for which a finished report waits for others, and for one more. */
 #define TOGETHER_NS 500000000
 
 enum {
@@ -61,7 +61,7 @@ struct candidate {
     uint64_t rows;
 };
 
-/* A session whose results are made, or wait to be stored. */
+/* This is a session whose results are made, or wait to be stored. */
 struct turn {
     struct candidate *s;
     bool final;
@@ -91,7 +91,7 @@ struct analysis {
 
 /* ---- whose turn it is ------------------------------------------------------------------------ */
 
-/* [lock held] NULL: out of memory. */
+/* Returns the candidate of a session; NULL: there is no memory. [lock held] */
 static struct candidate *find_candidate(struct analysis *a, const char *workspace,
                                         const char *session)
 {
@@ -331,7 +331,7 @@ static void end_turn(struct analysis *a, const struct turn *t)
     a->stats.cpu_ns += t->cpu;
 }
 
-/* True if a session's outcome may wait for those of others, and they for it. */
+/* Returns true if a session's outcome may wait for those of others, and they for it. */
 static bool waits(const struct candidate *s)
 {
     return s->ended && s->rows < LARGE_ROWS;

@@ -51,7 +51,7 @@ int analysis_open(struct analysis **out, const struct analysis_config *c, struct
 /* Gives up a running analysis and stores finished results. The next start does what is missing. */
 void analysis_close(struct analysis *a);
 
-/* loader_config.news */
+/* This is the function for loader_config.news. */
 void analysis_news(void *arg, const struct loader_news *n);
 
 /* Waits until no analysis is due; false: timeout_ns is over. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define BURST_QUIET_NS INT64_C(300000000) /* without a session's end: the burst is over */
-/* The longest pause, while a burst of sessions waits. */
+/* This is the longest pause, while a burst of sessions waits. */
 #define BURST_MOST_NS INT64_C(60000000000)
 
 enum { BURST_SESSIONS = 16 /* that wait for their report after their end: a burst */ };

@@ -103,7 +103,7 @@ static int scan_kind(struct reading *r, enum record_kind kind, enum channel chan
     return rc;
 }
 
-/* All scans of a report read one state of the session. */
+/* Makes all scans of a report read one state of the session. */
 static int hold(struct reading *r, struct store_session *ss, struct err *e)
 {
     r->ss = ss;

@@ -43,7 +43,7 @@ static int64_t now_real(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* z: a stream of gzip, at its beginning. */
+/* Packs a text. z: a stream of gzip, at its beginning. */
 static int pack(z_stream *z, const char *text, size_t len, struct region *memory,
                 struct meta_bytes *out)
 {
@@ -201,7 +201,7 @@ struct outcomes {
     size_t count;
 };
 
-/* The history of one workspace, whose first outcome is number `first`. */
+/* Puts the history of one workspace, whose first outcome is number `first`. */
 static int put_history(const struct outcomes *all, size_t first, struct err *e)
 {
     const struct outcome *o = all->of[first];

@@ -8,7 +8,7 @@
 #include "base/region.h"
 #include "server/analysis/analysis.h"
 
-/* A document, and the findings that belong to it. */
+/* This is a document, and the findings that belong to it. */
 struct document {
     struct meta_analysis head;
     struct meta_finding *findings;
@@ -17,16 +17,16 @@ struct document {
 
 enum { DOCUMENTS = 4, OUTCOMES_MAX = 16 /* stored together */ };
 
-/* The most rows of a stored report's tables, those with most time: a report of any session can be
- * stored and sent. Each table has the number of all its rows next to it. */
+/* Limits the rows of a stored report's tables to those with most time: a report of any session can
+ * be stored and sent. Each table has the number of all its rows next to it. */
 enum {
     OUTCOME_ROWS = 1000,        /* kernels, scopes, graphs, operation ids, names of marks */
     OUTCOME_CONFIGS = 100,      /* launch configurations of a kernel */
     OUTCOME_SCOPE_KERNELS = 10, /* kernels of a scope */
 };
 
-/* The results of one session. All rows and texts are in `memory`; config, workspace and session are
- * the caller's and must outlive it. */
+/* Holds the results of one session. All rows and texts are in `memory`; config, workspace and
+ * session are the caller's and must outlive it. */
 struct outcome {
     const struct analysis_config *config;
     const char *workspace, *session;

@@ -100,7 +100,7 @@ int analysis_findings(const struct report *r, const char *session, struct region
 
 /* ---- history --------------------------------------------------------------------------------- */
 
-/* Columns of the answer, in the order of schema/queries.def. */
+/* Lists the columns of the answer, in the order of schema/queries.def. */
 enum {
     H_session,
     H_started,
@@ -164,8 +164,7 @@ static double deviation_of(const struct histogram *t)
 
 enum { KIND_KERNEL, KIND_SCOPE, KIND_APP };
 
-/* Cells that all kinds of rows have. */
-/* One kernel, scope or application of a session. */
+/* This is one kernel, scope or application of a session. */
 struct history_item {
     int kind;
     const char *name, *shape;
@@ -174,6 +173,7 @@ struct history_item {
     double share; /* NAN: unknown */
 };
 
+/* Puts the cells that all kinds of rows have. */
 static void history_put(const struct report *r, struct history *h, const char *session,
                         const struct history_item *item)
 {
@@ -270,7 +270,7 @@ static bool same_shape(const struct config_row *a, const struct config_row *b)
            a->block_z == b->block_z;
 }
 
-/* Configurations of a kernel that differ in less than the shape count together. */
+/* Groups configurations: those of a kernel that differ in less than the shape count together. */
 static int history_kernel(const struct report *r, struct history *h, const char *session,
                           const struct kernel_name *n)
 {

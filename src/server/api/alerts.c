@@ -67,7 +67,7 @@ static const char *or_none(const struct value *v)
     return v->given && v->text ? v->text : "";
 }
 
-/* The members of a body that both routes take. */
+/* Takes the members of a body that both routes take. */
 #define RULE(c, route)                                                                             \
     (struct meta_alert)                                                                            \
     {                                                                                              \

@@ -56,7 +56,7 @@ void api_logout(struct call *c)
     http_set(c->http, "Set-Cookie", cookie);
 }
 
-/* The user's workspaces, for choosing among them. */
+/* Writes the user's workspaces, for choosing among them. */
 static int put_workspaces(struct call *c, struct json_out *j, struct err *e)
 {
     struct meta_membership *rows = NULL;
@@ -167,8 +167,8 @@ void api_reset(struct call *c)
     entered(c, rc, &entry, &e);
 }
 
-/* The address that local mode prints: the ticket in it works once and becomes a cookie, so that
- * nothing secret stays in the browser's address line or history. */
+/* Serves the address that local mode prints: the ticket in it works once and becomes a cookie, so
+ * that nothing secret stays in the browser's address line or history. */
 void api_open(struct call *c)
 {
     struct auth_entry entry = {0};

@@ -10,7 +10,7 @@
 
 enum { BOOKMARKS_MAX = 1000 /* of a session */ };
 
-/* The session's bookmarks. false: answered. */
+/* Lists the session's bookmarks. false: answered. */
 static bool list(struct call *c, const char *session, struct region *mem,
                  struct meta_bookmark **rows, size_t *count)
 {
@@ -36,7 +36,7 @@ void api_bookmarks(struct call *c)
     region_fini(&mem);
 }
 
-/* True if the session may have one more. */
+/* Returns true if the session may have one more. */
 static bool has_room(struct call *c, const char *session)
 {
     struct meta_bookmark *rows = NULL;

@@ -47,7 +47,7 @@ static int read_digest(struct call *c, const char *id, struct region *mem, struc
     return rc;
 }
 
-/* false: answered. */
+/* Adds a session to a side; false: the call was answered. */
 static bool add(struct call *c, struct side *s, const char *parameter, const char *id)
 {
     struct meta_session row;
@@ -130,7 +130,7 @@ void api_compare(struct call *c)
 
 /* ---- flame graphs of differences ------------------------------------------------------------- */
 
-/* In the order of the parameter's words. */
+/* Lists the trees in the order of the parameter's words. */
 static const struct {
     const char *document, *root; /* root: the first frame of the stacks; NULL: no stacks */
 } TREES[] = {

@@ -45,7 +45,7 @@ static const char *given(const struct value *v)
 
 /* ---- agents -------------------------------------------------------------------------------- */
 
-/* True if the caller is an API key; else 403 is answered. */
+/* Returns true if the caller is an API key; else 403 is answered. */
 static bool agents_is_key(struct call *c)
 {
     if (strcmp(c->who.kind, "key") == 0)
@@ -367,7 +367,7 @@ void api_host_config_delete(struct call *c)
     http_send_nothing(c->http, 204);
 }
 
-/* The configuration of the agent's host; its name is "" where none was assigned. */
+/* Finds the configuration of the agent's host; its name is "" where none was assigned. */
 static int assigned_to(struct meta_ask *ask, const char *host, struct meta_host_config *out)
 {
     *out = (struct meta_host_config){.config = ""};
@@ -395,7 +395,7 @@ static void send_for_agent(struct rows_list *l, const char *assigned)
     rows_list_end(l, rc, META_ROW_named_config, all, NULL);
 }
 
-/* For agents. The tag changes with the number of versions that were ever written, and with the
+/* Serves agents. The tag changes with the number of versions that were ever written, and with the
  * moment at which the host got its configuration. */
 void api_agent_configs(struct call *c)
 {
@@ -435,7 +435,7 @@ void api_captures(struct call *c)
     rows_list_end(&l, rc, META_ROW_capture, rows, NULL);
 }
 
-/* True if the host has an agent that takes requests; else it is answered. */
+/* Returns true if the host has an agent that takes requests; else it is answered. */
 static bool has_agent(struct call *c, const char *host, int64_t now)
 {
     struct meta_agent a;
@@ -458,7 +458,7 @@ static bool has_agent(struct call *c, const char *host, int64_t now)
     return false;
 }
 
-/* The sessions that are meant, all of one host. false: answered. */
+/* Finds the sessions that are meant, all of one host. false: answered. */
 static bool find_sessions(struct call *c, struct meta_ask *ask, struct meta_capture *out,
                           size_t *count)
 {

@@ -25,7 +25,7 @@ static const int64_t PATIENCE_NS = 60000000000;
 
 /* ---- NDJSON --------------------------------------------------------------------------------- */
 
-/* An export that is being sent. It outlives the handler, and so the call. */
+/* This is an export that is being sent. It outlives the handler, and so the call. */
 struct export
 {
     const struct store_ops *ops;
@@ -130,7 +130,7 @@ static int produce(void *arg, struct http_pipe *p)
     return rc;
 }
 
-/* "attachment; filename=…": ids of sessions have no character that needs quoting. */
+/* Writes "attachment; filename=…": ids of sessions have no character that needs quoting. */
 static void attachment(struct call *c, const char *session, const char *ending)
 {
     char text[192];
@@ -171,7 +171,7 @@ void api_export_ndjson(struct call *c)
 
 /* ---- Parquet --------------------------------------------------------------------------------- */
 
-/* A file below the data folder that is gone when it is closed. */
+/* Sends a file below the data folder that is gone when it is closed. */
 static int send_parquet(struct call *c, struct session_ref *s, enum record_type type, struct err *e)
 {
     char path[PATH_MAX];

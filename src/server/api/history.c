@@ -81,7 +81,7 @@ static void put_shapes(struct answering *a)
     json_out_close_array(&a->j);
 }
 
-/* Some of many, evenly over them. */
+/* Chooses some of many, evenly over them. */
 struct choice {
     size_t some, many, sum;
 };
@@ -160,7 +160,7 @@ static double value_of(const struct answering *a, size_t i, int which)
                               : a->rows->sessions[i].share;
 }
 
-/* Sessions from .. to are one day's. room: to - from values. */
+/* Writes a day, whose sessions are one day's. room: to - from values. */
 static void put_day(struct answering *a, size_t from, size_t to, double *room)
 {
     static const char *const keys[DAY_VALUES] = {"mean_ns", "p99_ns", "share"};

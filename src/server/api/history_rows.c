@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of the question. */
+/* Lists the columns of the question. */
 enum {
     AT_session,
     AT_started,

@@ -18,7 +18,7 @@ void api_healthz(struct call *c)
     c->http->answer.cacheable = false;
 }
 
-/* What the intake has to do and has room for, read once for an answer. */
+/* Holds what the intake has to do and has room for, read once for an answer. */
 struct intake_now {
     struct loader_stats loader;
     struct journal_stats journal;
@@ -46,7 +46,7 @@ static bool is_stuck(const struct intake_now *n, char *why, size_t size)
     return ready_is_stuck(&r, why, size);
 }
 
-/* The members that both answers of /readyz have; /metrics has the same figures. */
+/* Writes the members that both answers of /readyz have; /metrics has the same figures. */
 static void put_intake_now(struct buf *b, const struct intake_now *n)
 {
     buf_printf(b,

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The body of a call: open, or the answer that was made instead. */
+/* This is the body of a call: open, or the answer that was made instead. */
 struct intake_body {
     struct ingest_body *body;
     int64_t bytes; /* as they came */
@@ -64,7 +64,7 @@ static void answer(struct call *c, const struct ingest_answer *a)
     }
 }
 
-/* The sender of a body, whose host is not known before the body's header is read. */
+/* Returns the sender of a body, whose host is not known before the body's header is read. */
 static struct quota_body quota_of(const struct call *c)
 {
     return (struct quota_body){.workspace = c->who.workspace,
@@ -86,7 +86,7 @@ static bool within_quota(struct call *c)
     return false;
 }
 
-/* The host that counts: the session's own, else the one that the sender names. */
+/* Returns the host that counts: the session's own, else the one that the sender names. */
 static const char *host_of(const struct call *c, const char *host)
 {
     return *host ? host : http_field(c->http, "X-GpuFlight-Hostname");

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* {"id":…, member: secret}: a secret that is shown once. */
+/* Sends {"id":…, member: secret}: a secret that is shown once. */
 static void send_secret(struct call *c, int rc, const struct err *e, const char *id,
                         const char *member, const char *secret)
 {

@@ -35,7 +35,7 @@ static const struct param *param_of(const struct call *c, const struct value *v)
     return &c->route->params[v - c->values];
 }
 
-/* A metric by the name of its column. */
+/* Finds a metric by the name of its column. */
 static bool metric(struct call *c, enum store_query q, const char *name, int64_t *out)
 {
     const struct record *r =

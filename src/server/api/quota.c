@@ -22,7 +22,7 @@ struct names {
     size_t count, cap, written;
 };
 
-/* The use of a day by a workspace or a key. */
+/* Counts the use of a day by a workspace or a key. */
 struct quota_use {
     enum quota_of of;
     char id[TEXT_MAX];
@@ -115,7 +115,7 @@ static struct quota_own *own_of(const struct quotas *q, enum quota_of of, const 
     return NULL;
 }
 
-/* The limits of a workspace or key. [lock held] */
+/* Returns the limits of a workspace or key. [lock held] */
 static const int64_t *limits_of(const struct quotas *q, enum quota_of of, const char *id)
 {
     const struct quota_own *own = own_of(q, of, id);
@@ -173,7 +173,7 @@ static struct quota_use *find_use(const struct quotas *q, enum quota_of of, cons
     return NULL;
 }
 
-/* NULL: there is no memory. [lock held] */
+/* Returns NULL if there is no memory. [lock held]. [lock held] */
 static struct quota_use *make_use(struct quotas *q, enum quota_of of, const char *id)
 {
     struct quota_use *u = find_use(q, of, id);
@@ -185,7 +185,7 @@ static struct quota_use *make_use(struct quotas *q, enum quota_of of, const char
     return u;
 }
 
-/* The use of this day; NULL: nothing is limited, or there is no memory. [lock held] */
+/* Returns the use of this day; NULL: nothing is limited, or there is no memory. [lock held] */
 static struct quota_use *use_of(struct quotas *q, enum quota_of of, const struct quota_body *b)
 {
     const char *id = of == QUOTA_KEY ? b->key : b->workspace;

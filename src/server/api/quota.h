@@ -28,7 +28,7 @@ enum quota_of { QUOTA_WORKSPACE, QUOTA_KEY, QUOTA_OFS };
 
 struct quota_use;
 
-/* The limits of one workspace or key. */
+/* Holds the limits of one workspace or key. */
 struct quota_own {
     enum quota_of of;
     char id[64];
@@ -56,7 +56,7 @@ struct quotas {
 int quotas_init(struct quotas *q, const char *workspace, const char *key, struct err *e);
 void quotas_fini(struct quotas *q);
 
-/* A body, and its sender. */
+/* This is a body, and its sender. */
 struct quota_body {
     const char *workspace;
     const char *key;     /* "": sent without a key */
@@ -70,8 +70,8 @@ struct quota_body {
 int quota_set(struct quotas *q, enum quota_of of, const char *id, const char *limits,
               struct err *e);
 
-/* 0: the body may be sent. GPUFL_E_TIMEOUT: a limit is reached, which *e names; *wait gets the
- * seconds until the next try: some, or until the next day. */
+/* Returns 0 if the body may be sent. GPUFL_E_TIMEOUT: a limit is reached, which *e names; *wait
+ * gets the seconds until the next try: some, or until the next day. */
 int quota_admit(struct quotas *q, const struct quota_body *b, int64_t *wait, struct err *e);
 
 /* Counts an accepted body. bytes: as sent. quota_keep writes it. */

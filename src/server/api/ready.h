@@ -17,7 +17,7 @@ struct ready_state {
 /* The server is not ready if a frame has waited for so many ns. */
 #define READY_STUCK_NS INT64_C(120000000000)
 
-/* True if data that is sent now would not be loaded soon; why gets a sentence. */
+/* Returns true if data that is sent now would not be loaded soon; why gets a sentence. */
 bool ready_is_stuck(const struct ready_state *r, char *why, size_t size);
 
 #endif

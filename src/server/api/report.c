@@ -17,8 +17,8 @@
 
 enum { DOCUMENT_MAX = 256 << 20, PACKED_MEMORY = META_BODY_MAX + (1 << 20) };
 
-/* A part: keys of the report in their order. of: "key" or "key-member", which leaves one member of
- * the key's object out. */
+/* Lists the parts: keys of the report in their order. of: "key" or "key-member", which leaves one
+ * member of the key's object out. */
 static const struct {
     const char *name, *keys;
 } SECTIONS[] = {
@@ -184,7 +184,7 @@ static bool put_member(struct json *j, const char *key, struct json_value v, voi
     return true;
 }
 
-/* True if a section has a key; `without` gets the member of the key's object that is left
+/* Returns true if a section has a key; `without` gets the member of the key's object that is left
  * out. */
 static bool wanted(const char *keys, const char *key, char without[64])
 {

@@ -16,7 +16,7 @@
 
 enum { STEPS_MAX = 1 << 20, SPANS_MAX = 1 << 12, DEVICES_MOST = 256 };
 
-/* A step of a series: the columns of its question. */
+/* This is a step of a series: the columns of its question. */
 struct step {
     int64_t at, least, most, samples;
     double mean;
@@ -27,7 +27,7 @@ struct steps {
     size_t count, cap;
 };
 
-/* A time in which another session samples. */
+/* This is a time in which another session samples. */
 struct span {
     char session[STORE_ID_MAX];
     int64_t from, to;
@@ -112,7 +112,7 @@ static int ask_store(struct call *c, struct store_session *ss, enum store_query 
                                 &(struct store_question){c->who.workspace, ss, q, args}, v, e);
 }
 
-/* The device of one session in another; 0: it is not there. */
+/* Finds the device of one session in another; 0: it is not there. */
 static int map_device(struct call *c, struct store_session *from, struct store_session *to,
                       int64_t *device, struct err *e)
 {

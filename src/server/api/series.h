@@ -11,8 +11,8 @@
 
 bool series_is(enum store_query q);
 
-/* *shared: another session took samples for this one, so an answer may change after this session's
- * end. */
+/* Asks whether samples are shared. *shared: another session took samples for this one, so an
+ * answer may change after this session's end. */
 int series_shared(struct call *c, const struct session_ref *s, bool *shared, struct err *e);
 
 /* Answers question q, a series, for a session that has columns, like store_ops.query. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Parameters that lists and counts of sessions share. */
+/* Lists the parameters that lists and counts of sessions share. */
 #define SESSION_QUERY(c, route)                                                                    \
     {                                                                                              \
         .app = ARG(c, route, app)->text, .host = ARG(c, route, host)->text,                        \

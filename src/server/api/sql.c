@@ -53,7 +53,7 @@ static bool add(struct call *c, struct asked *a, const char *id)
     return true;
 }
 
-/* false: answered. */
+/* Opens all sessions; false: the call was answered. */
 static bool open_all(struct call *c, struct asked *a)
 {
     const char *list = ARG(c, sql, sessions)->text;

@@ -35,7 +35,8 @@ enum {
     EXPONENT_MOST = 99, /* of a mark's payload: what a reader of JSON takes */
 };
 
-/* The columns of a record that make an event; -1: none. Without a duration: an instant event. */
+/* Lists the columns of a record that make an event; -1: none. Without a duration: an instant
+ * event. */
 static const struct traced {
     enum record_type type;
     enum lane_kind lane;
@@ -109,7 +110,7 @@ static int flush(struct trace *t)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Kept as JSON: demangled and escaped once, written a million times. */
+/* Keeps the name as JSON: demangled and escaped once, written a million times. */
 static int take_name(void *arg, uint32_t id, const char *text, size_t len)
 {
     struct trace *t = arg;

@@ -137,7 +137,7 @@ static int who_bearer(struct auth *a, const struct auth_said *said, const char *
     return rc;
 }
 
-/* The workspace that is asked for, or the first one; a user may be in none. */
+/* Finds the workspace that is asked for, or the first one; a user may be in none. */
 static int who_workspace(struct auth *a, const struct auth_said *said, struct region *mem,
                          struct auth_who *w, struct err *e)
 {
@@ -246,8 +246,8 @@ int auth_email(const char *said, char out[256], struct err *e)
     return 0;
 }
 
-/* The buckets of a try: the browser's own where the browser is known, else the address's and the
- * account's. */
+/* Holds the buckets of a try: the browser's own where the browser is known, else the address's and
+ * the account's. */
 struct tries {
     enum limit_kind kinds[2];
     const char *names[2];
@@ -399,8 +399,8 @@ int auth_logout(struct auth *a, const char *cookie, struct err *e)
     return meta_login_remove(a->meta, hash, e);
 }
 
-/* Strict: a link on a foreign page opens the dashboard without the cookie; its own requests have
- * it. */
+/* Makes the cookie strict: a link on a foreign page opens the dashboard without the cookie; its own
+ * requests have it. */
 void auth_cookie_set(const struct auth *a, const struct auth_entry *entry, int64_t now,
                      char out[AUTH_COOKIE])
 {

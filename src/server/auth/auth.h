@@ -10,7 +10,7 @@
  *   others   503: the small tables do not answer
  *
  * Changes of people, keys and links are written to the audit log here, so that no handler can
- * forget it. Any thread; functions with passwords take a tenth of a second. */
+ * forget it. Called by any thread; functions with passwords take a tenth of a second. */
 #ifndef GPUFL_SERVER_AUTH_AUTH_H
 #define GPUFL_SERVER_AUTH_AUTH_H
 
@@ -51,7 +51,7 @@ void auth_fini(struct auth *a);
 
 /* ---- the caller of a request ---------------------------------------------------------------- */
 
-/* The values of a request that identify its caller; NULL: absent. */
+/* Holds the values of a request that identify its caller; NULL: absent. */
 struct auth_said {
     const char *authorization; /* the header */
     const char *cookie;        /* value of the cookie a->cookie */
@@ -61,7 +61,7 @@ struct auth_said {
     int64_t now;               /* ns since the Unix epoch */
 };
 
-/* The caller; texts are in the request's region. */
+/* Describes the caller; texts are in the request's region. */
 struct auth_who {
     const char *kind;      /* user, key, share; "": anonymous */
     const char *actor;     /* id of the user, key or link */
@@ -76,7 +76,8 @@ struct auth_who {
 int auth_who(struct auth *a, const struct auth_said *said, struct region *mem, struct auth_who *out,
              struct err *e);
 
-/* 0 if the caller has the right. session: the session that the route is about; NULL: none. */
+/* Returns 0 if the caller has the right. session: the session that the route is about; NULL:
+ * none. */
 int auth_may(const struct auth_who *w, enum rights right, const char *session, struct err *e);
 
 /* ---- logging in ----------------------------------------------------------------------------- */
@@ -110,10 +111,10 @@ struct auth_entry {
 
 int auth_login(const struct auth_ask *ask, const char *email, const char *password,
                struct auth_entry *out);
-/* No error if there is no login. */
+/* Returns no error if there is no login. */
 int auth_logout(struct auth *a, const char *cookie, struct err *e);
 
-/* Make the value of a Set-Cookie header. */
+/* The functions make the value of a Set-Cookie header. */
 void auth_cookie_set(const struct auth *a, const struct auth_entry *entry, int64_t now,
                      char out[AUTH_COOKIE]);
 void auth_cookie_device(const struct auth *a, const struct auth_entry *entry,
@@ -133,7 +134,7 @@ struct auth_setup {
 int auth_setup(const struct auth_ask *ask, const char *token, const struct auth_setup *first,
                struct auth_entry *out);
 
-/* For local mode: makes the user and the workspace "local" if they are missing, and a ticket for
+/* Makes, for local mode, the user and the workspace "local" if they are missing, and a ticket for
  * the URL that the browser opens. It lasts 10 minutes. */
 int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], struct err *e);
 int auth_local(const struct auth_ask *ask, const char *token, struct auth_entry *out);
@@ -152,8 +153,8 @@ int auth_reset(const struct auth_ask *ask, const char *token, const char *passwo
 
 /* ---- keys, links, passwords (keys.c) -------------------------------------------------------- */
 
-/* Make a key or link in ask->by's workspace. The key, and the link's token, are returned only
- * here. */
+/* The functions make a key or link in ask->by's workspace. The key, and the link's token, are
+ * returned only here. */
 int auth_key_make(const struct auth_ask *ask, const char *name, int64_t scopes, int64_t expires,
                   char key[SECRET_KEY], char id[SECRET_ID]);
 int auth_key_revoke(const struct auth_ask *ask, const char *id);
@@ -173,7 +174,7 @@ int auth_password_change(const struct auth_ask *ask, const char *cookie, const c
  * tables accept each other's tokens. */
 void auth_device_make(const struct meta_user *user, char out[AUTH_DEVICE]);
 
-/* True if the token was made for this user; id gets the browser's name for limits. */
+/* Returns true if the token was made for this user; id gets the browser's name for limits. */
 bool auth_device_known(const struct meta_user *user, const char *token, char id[SECRET_ID]);
 
 /* ---- for the files of auth ------------------------------------------------------------------ */
@@ -189,7 +190,7 @@ int auth_try(const struct auth_ask *ask, const struct meta_user *user, const cha
 /* Normalizes an e-mail address: lower case, no blanks around it. GPUFL_E_INVAL: not an address. */
 int auth_email(const char *said, char out[256], struct err *e);
 
-/* Write an entry into a workspace's audit log ("": the server's): ask->by, or the user, did
+/* Writes an entry into a workspace's audit log ("": the server's): ask->by, or the user, did
  * this. */
 void auth_note(const struct auth_ask *ask, const char *workspace, const char *action,
                const char *target);

@@ -9,8 +9,8 @@
  *
  * An attacker cannot fill the table to get rid of a debt: a bucket has four possible places, by a
  * hash with a secret, and if all four are taken the bucket with the least debt is replaced. Each
- * server has its own table, so several servers together allow that many times as many tries. Any
- * thread. */
+ * server has its own table, so several servers together allow that many times as many tries. Called
+ * by any thread. */
 #ifndef GPUFL_SERVER_AUTH_LIMIT_H
 #define GPUFL_SERVER_AUTH_LIMIT_H
 

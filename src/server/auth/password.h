@@ -2,7 +2,7 @@
  *
  * A hash takes 64 MiB and about a tenth of a second of a core. At most `at_once` hashes are
  * computed concurrently and further ones wait, so that logins cannot use up the machine's memory.
- * Any thread. */
+ * Called by any thread. */
 #ifndef GPUFL_SERVER_AUTH_PASSWORD_H
 #define GPUFL_SERVER_AUTH_PASSWORD_H
 
@@ -28,19 +28,21 @@ struct auth_password {
     unsigned running; /* guarded by lock */
 };
 
-/* 0 for passes, memory or at_once: the default. GPUFL_E_NOMEM: there is no memory for a hash. */
+/* Prepares the hash; 0 for passes, memory or at_once means the default. GPUFL_E_NOMEM: there is no
+ * memory for a hash. */
 int auth_password_init(struct auth_password *p, unsigned long long passes, size_t memory,
                        unsigned at_once);
 void auth_password_fini(struct auth_password *p);
 
-/* GPUFL_E_INVAL with a sentence: too short, too long, or only what anybody knows of the user. */
+/* Checks a password. GPUFL_E_INVAL with a sentence: too short, too long, or only what anybody knows
+ * of the user. */
 int auth_password_check(const char *password, const char *email, struct err *e);
 
 int auth_password_hash(struct auth_password *p, const char *password, char out[PASSWORD_HASH],
                        struct err *e);
 
-/* True if the password is right. hash "" or NULL: there is no such user; false after an equal
- * time. */
+/* Returns true if the password is right. hash "" or NULL: there is no such user; false after an
+ * equal time. */
 bool auth_password_verify(struct auth_password *p, const char *hash, const char *password);
 
 /* The hash has another cost. */

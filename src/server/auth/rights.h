@@ -1,4 +1,5 @@
-/* rights.h - maps roles and scopes to rights, from one table (rights.def). Constant; any thread. */
+/* rights.h - maps roles and scopes to rights, from one table (rights.def). Everything here is
+ * constant; any thread may read it. */
 #ifndef GPUFL_SERVER_AUTH_RIGHTS_H
 #define GPUFL_SERVER_AUTH_RIGHTS_H
 
@@ -11,16 +12,16 @@ enum rights {
     RIGHTS_COUNT
 };
 
-/* Scopes of API keys, as schema/meta.def keeps them. */
+/* Lists the scopes of API keys, as schema/meta.def keeps them. */
 enum { SCOPE_INGEST = 1, SCOPE_READ = 2, SCOPE_ADMIN = 4, SCOPE_ALL = 7 };
 
 bool rights_of_role(enum rights right, const char *role); /* unknown roles have only PUBLIC */
-/* True if one of the scopes gives the right. */
+/* Returns true if one of the scopes gives the right. */
 bool rights_of_scopes(enum rights right, int64_t scopes);
 bool rights_of_share(enum rights right);
 
 bool role_ok(const char *role); /* owner, member, viewer */
-/* "ingest,read"; false: unknown scopes, or none. */
+/* Reads "ingest,read"; false: unknown scopes, or none. */
 bool scopes_parse(const char *words, int64_t *scopes);
 
 #endif

@@ -13,7 +13,7 @@ int auth_secret_init(void)
     return sodium_init() < 0 ? GPUFL_E_UNAVAILABLE : 0;
 }
 
-/* n random bytes in URL-safe base64 without padding. */
+/* Writes n random bytes in URL-safe base64 without padding. */
 static void random_text(char *out, size_t size, size_t n)
 {
     unsigned char bytes[32];

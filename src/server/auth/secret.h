@@ -2,7 +2,8 @@
  * time.
  *
  * A secret has 192 or 256 random bits and cannot be guessed, so SHA-256 without salt or cost is
- * enough to store it. Passwords are hashed in password.h. Any thread after auth_secret_init. */
+ * enough to store it. Passwords are hashed in password.h. Called by any thread after
+ * auth_secret_init. */
 #ifndef GPUFL_SERVER_AUTH_SECRET_H
 #define GPUFL_SERVER_AUTH_SECRET_H
 
@@ -24,21 +25,21 @@ int auth_secret_init(void); /* once, before all others; GPUFL_E_UNAVAILABLE: no 
 
 void auth_secret_id(char out[SECRET_ID]);
 void auth_secret_token(char out[SECRET_TOKEN]);
-/* Begin: SECRET_API_KEY or SECRET_SHARE. */
+/* Makes a key that begins with SECRET_API_KEY or SECRET_SHARE. */
 void auth_secret_key(const char *begin, char out[SECRET_KEY]);
 
-/* True if text has the form of a token. */
+/* Returns true if text has the form of a token. */
 bool auth_secret_token_ok(const char *text);
-/* True if text has the form of such a key. */
+/* Returns true if text has the form of such a key. */
 bool auth_secret_key_ok(const char *begin, const char *text);
 
 void auth_secret_hash(const char *secret, char out[SECRET_HASH]);
 
-/* The token with which a page proves that it is ours (CSRF), derived from the login's cookie and
- * not stored. */
+/* Writes the token with which a page proves that it is ours (CSRF), derived from the login's cookie
+ * and not stored. */
 void auth_secret_csrf(const char *token, char out[SECRET_TOKEN]);
 
-/* True if both are equal. The time depends only on the length of `is`. */
+/* Returns true if both are equal. The time depends only on the length of `is`. */
 bool auth_secret_equal(const char *is, const char *said);
 
 #endif

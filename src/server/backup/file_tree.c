@@ -19,7 +19,7 @@ static int io_failed(const char *what, const char *path, struct err *e)
     return err_set_vendor(e, err_from_errno(errno), errno, "cannot %s %s", what, path);
 }
 
-/* True if the kernel cannot copy: it can within most file systems, but not between two. */
+/* Returns true if the kernel cannot copy: it can within most file systems, but not between two. */
 static bool kernel_refuses(int error)
 {
     return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
@@ -39,7 +39,7 @@ static ssize_t copy_block(int in, int out, bool *by_hand, char *room)
     return rc ? -1 : n;
 }
 
-/* Syncs: a copy that was reported is on the disk. */
+/* Copies a file, and syncs the copy: a copy that was reported is on the disk. */
 static int copy_open(int in, int out, const char *to, int64_t *bytes, struct err *e)
 {
     bool by_hand = false;

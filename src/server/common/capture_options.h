@@ -1,5 +1,5 @@
 /* capture_options.h - checks the options of a configuration by the library's table
- * (schema/options.def), before programs take them. Any thread. */
+ * (schema/options.def), before programs take them. Called by any thread. */
 #ifndef GPUFL_SERVER_COMMON_CAPTURE_OPTIONS_H
 #define GPUFL_SERVER_COMMON_CAPTURE_OPTIONS_H
 

@@ -32,7 +32,7 @@ void columns_fini(struct columns *c)
     c->names = NULL;
 }
 
-/* The form of an integer in JSON, by the unit of its column. */
+/* Names the form of an integer in JSON, by the unit of its column. */
 enum form { FORM_NUMBER, FORM_TIME, FORM_TEXT };
 
 static enum form form_of(const struct store_column *c)
@@ -55,7 +55,7 @@ static void put_int(struct columns *c, struct buf *b, enum form form, int64_t v)
         buf_char(b, '"');
 }
 
-/* The shortest text of printf's that reads back as v; null for NAN and infinities. */
+/* Writes the shortest text of printf's that reads back as v; null for NAN and infinities. */
 static void put_real(struct buf *b, double v)
 {
     if (!isfinite(v))
@@ -118,7 +118,7 @@ static int take(void *arg, const struct store_chunk *chunk)
     return all > c->max ? GPUFL_E_FULL : 0;
 }
 
-/* A line with the demangled name, and one with the short name: pages show either. */
+/* Writes a line with the demangled name, and one with the short name: pages show either. */
 static void put_readable(struct buf *out, const char *name)
 {
     struct buf full;
@@ -136,7 +136,7 @@ struct store_visitor columns_visitor(struct columns *c)
     return (struct store_visitor){.arg = c, .chunk = take, .readable = put_readable};
 }
 
-/* The cells as they are, between brackets. */
+/* Writes the cells as they are, between brackets. */
 static void put_column(struct columns *c, unsigned i, struct json_out *j)
 {
     json_out_array(j, c->def->columns[i].name);

@@ -6,7 +6,7 @@
  * Columns take half the bytes of rows, and a reader can use them as arrays. A NAME is the index of
  * a text in names (demangled) and mangled, because answers repeat a few names thousands of times.
  * Times count from the session's start; a value that a JSON number cannot represent is a string
- * (see schema/queries.def). Owner's thread. */
+ * (see schema/queries.def). Called by the owner's thread only. */
 #ifndef GPUFL_SERVER_COMMON_COLUMNS_H
 #define GPUFL_SERVER_COMMON_COLUMNS_H
 
@@ -23,7 +23,7 @@ struct columns {
     struct intern *names;                /* mangled; NULL: no column is a NAME */
 };
 
-/* max: the most bytes of JSON. 0 or GPUFL_E_NOMEM. */
+/* Prepares columns. max: the most bytes of JSON. 0 or GPUFL_E_NOMEM. */
 int columns_init(struct columns *c, const struct store_query_def *def, int64_t start, size_t max);
 void columns_fini(struct columns *c);
 

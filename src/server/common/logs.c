@@ -24,7 +24,7 @@ static atomic_uint_fast64_t lost;
 
 static const char *const LEVELS[] = {"debug", "info", "warning", "error"};
 
-/* "2026-01-02T03:04:05.678Z" of now. */
+/* Writes "2026-01-02T03:04:05.678Z" of now. */
 static void put_time(char out[32])
 {
     int64_t now = clock_real();

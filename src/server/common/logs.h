@@ -14,7 +14,8 @@
 
 enum logs_format { LOGS_TEXT, LOGS_JSON };
 
-/* level: the least level that is logged. From here on lines of base/log.h have this form, too. */
+/* Opens the log. level: the least level that is logged. From here on lines of base/log.h have this
+ * form, too. */
 void logs_open(enum logs_format format, enum log_level level);
 
 struct logs_line {
@@ -27,7 +28,7 @@ struct logs_line {
 void logs_begin(struct logs_line *l, enum log_level level, const char *event);
 void logs_text(struct logs_line *l, const char *key, const char *value); /* NULL: left out */
 void logs_int(struct logs_line *l, const char *key, int64_t value);
-/* Written as ms with 3 decimals. */
+/* Writes a time as ms with 3 decimals. */
 void logs_ms(struct logs_line *l, const char *key, int64_t ns);
 void logs_end(struct logs_line *l);
 

@@ -25,7 +25,7 @@ int origin_init(struct origin *o, bool local, bool tls, uint16_t port, const cha
     return 0;
 }
 
-/* True if text is name:port of this server's loopback, with any name of loopback. */
+/* Returns true if text is name:port of this server's loopback, with any name of loopback. */
 static bool loopback(const struct origin *o, const char *text)
 {
     static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
@@ -43,7 +43,7 @@ static bool writes(enum http_method m)
     return m != HTTP_GET && m != HTTP_HEAD && m != HTTP_OPTIONS;
 }
 
-/* True if an Origin is the one to which this request was sent. */
+/* Returns true if an Origin is the one to which this request was sent. */
 static bool own(const struct origin *o, const char *from, const char *host)
 {
     const char *scheme = o->tls ? "https://" : "http://";

@@ -17,12 +17,12 @@ struct origin {
     char url[256]; /* the public URL, "scheme://host[:port]"; "": none */
 };
 
-/* public_url: NULL, or "https://host[:port]" with or without a final '/'. GPUFL_E_INVAL: another
- * form. */
+/* Prepares an origin. public_url: NULL, or "https://host[:port]" with or without a final '/'.
+ * GPUFL_E_INVAL: another form. */
 int origin_init(struct origin *o, bool local, bool tls, uint16_t port, const char *public_url,
                 struct err *e);
 
-/* True if the request may be answered; else *why is a sentence. */
+/* Returns true if the request may be answered; else *why is a sentence. */
 bool origin_ok(const struct origin *o, const struct http_request *r, const char **why);
 
 #endif

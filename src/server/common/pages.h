@@ -17,7 +17,7 @@ struct pages_file {
     struct pages_bytes plain, brotli, gzip; /* compressed when the server was built */
 };
 
-/* Ended by a row without path; made at build time. */
+/* Lists the files, ended by a row without path; made at build time. */
 extern const struct pages_file pages_files[];
 
 /* Answers a GET or HEAD request for a page's address; false: another request. */

@@ -61,7 +61,8 @@ static void trim(const char **text, size_t *len)
         --*len;
 }
 
-/* The value of `for` in an element of Forwarded, without quotes; false: the element has none. */
+/* Finds the value of `for` in an element of Forwarded, without quotes; false: the element has
+ * none. */
 static bool find_for(const char **text, size_t *len)
 {
     const char *at = *text, *end = *text + *len;

@@ -4,7 +4,7 @@
  * client. Anybody may send such a list, so an entry counts only if a trusted proxy wrote it: the
  * list is walked from its end as long as addresses are those of trusted proxies, and the first
  * other address is the client's. A request with both fields is not trusted: proxies append to one
- * of them and pass the other on unchanged. Functions without state; any thread. */
+ * of them and pass the other on unchanged. The functions have no state. Called by any thread. */
 #ifndef GPUFL_SERVER_COMMON_PROXIES_H
 #define GPUFL_SERVER_COMMON_PROXIES_H
 
@@ -19,8 +19,8 @@ struct proxies {
     unsigned count;
 };
 
-/* list: networks and addresses, separated by commas; NULL or "": none. GPUFL_E_INVAL with a
- * sentence. */
+/* Prepares the list. list: networks and addresses, separated by commas; NULL or "": none.
+ * GPUFL_E_INVAL with a sentence. */
 int proxies_init(struct proxies *p, const char *list, struct err *e);
 
 /* Replaces r->peer by the client's address if the peer is a trusted proxy. */

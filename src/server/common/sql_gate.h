@@ -23,7 +23,7 @@ struct sql_gate {
 void sql_gate_init(struct sql_gate *g, unsigned at_once);
 void sql_gate_fini(struct sql_gate *g);
 
-/* False: the workspace has reached its limit. */
+/* Returns false if the workspace has reached its limit. */
 bool sql_gate_enter(struct sql_gate *g, const char *workspace);
 void sql_gate_leave(struct sql_gate *g, const char *workspace);
 

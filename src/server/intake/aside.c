@@ -16,7 +16,7 @@ enum { WINDOWS_MAX = 1 << 16 };
 
 typedef int (*visit_file)(void *arg, const char *workspace, const char *session, struct err *e);
 
-/* The session whose file it is; false: it is not one. */
+/* Finds the session whose file it is; false: it is not one. */
 static bool session_of(const char *file, char id[STORE_ID_MAX])
 {
     size_t len = strlen(file), suffix = strlen(".frames");
@@ -123,7 +123,7 @@ int aside_list(const char *folder, int (*take)(void *arg, const struct aside_ses
 
 /* ---- the way back ---------------------------------------------------------------------------- */
 
-/* A window: the number that its pieces had, and the one that they have now. */
+/* Describes a window: the number that its pieces had, and the one that they have now. */
 struct moved {
     uint64_t from, to;
     bool wanted; /* it was sealed, and the session does not have it */
@@ -217,7 +217,8 @@ static int find_windows(void *arg, const struct journal_frame *f, char *payload)
     return 0;
 }
 
-/* [s->lock held, so that its sender does not come between] */
+/* Gives the frames of a session back to the intake. [s->lock held, so that the session's sender
+ * does not come between] */
 static int return_frames(struct returning *r, struct session_frames *k, struct err *e)
 {
     int rc = sessions_take_in(r->sessions, r->s, e);

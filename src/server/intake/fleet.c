@@ -27,7 +27,7 @@ enum {
 static const int64_t PERIOD_NS = 250000000;
 static const int64_t GATHER_NS = 30000000; /* time in which the other entries of a commit come */
 
-/* A host (uuid ""), or a GPU. */
+/* This is a host (uuid ""), or a GPU. */
 struct entry {
     struct entry *next;
     char workspace[STORE_ID_MAX], uuid[TEXT], host[TEXT];
@@ -75,7 +75,7 @@ static const char *state_of(const struct entry *e)
     return e->state ? e->state : "";
 }
 
-/* False: its state is unchanged. */
+/* Joins another state to the entry's; returns false if the entry's state is unchanged. */
 static bool join_state(struct entry *at, const char *other)
 {
     char *both = states_join(state_of(at), other);
@@ -210,7 +210,8 @@ static struct meta_gpu gpu_row(const struct entry *e)
                              .seen = e->seen};
 }
 
-/* Rows as far as there is room; names of hosts whose row or GPUs are left out go to `more`. */
+/* Writes rows as far as there is room; names of hosts whose row or GPUs are left out go to
+ * `more`. */
 static void put_row(struct buf *out, struct buf *more, enum meta_row_id row, const void *from,
                     const char *host)
 {
@@ -342,7 +343,7 @@ static struct entry *take_all(struct fleet *f)
     return list;
 }
 
-/* An entry that was not written goes back, unless a newer one has come. */
+/* Puts an entry that was not written back, unless a newer one has come. */
 static void put_back(struct fleet *f, struct entry *list)
 {
     while (list) {

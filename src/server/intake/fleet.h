@@ -28,8 +28,8 @@ struct fleet_config {
 int fleet_open(struct fleet **out, const struct fleet_config *c, struct err *e);
 void fleet_close(struct fleet *f); /* writes the remaining states first; NULL: nothing */
 
-/* Give the newest state of a host or GPU. Texts are copied, and cut if they are too long. Without
- * memory a state is dropped, since the next one comes soon. [any] */
+/* The functions give the newest state of a host or GPU. Texts are copied, and cut if they are too
+ * long. Without memory a state is dropped, since the next one comes soon. [any] */
 void fleet_host(struct fleet *f, const char *workspace, const struct meta_host *h);
 void fleet_gpu(struct fleet *f, const char *workspace, const struct meta_gpu *g);
 

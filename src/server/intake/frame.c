@@ -7,12 +7,13 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* A level at which packing costs a small part of reading the lines; bench/ingest measures it. */
+/* This is a level at which packing costs a small part of reading the lines; bench/ingest measures
+ * it. */
 enum { LEVEL = 1, WINDOW_LOG_MAX = 23 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "heads are copied as they stand");
 
-/* The frame's head as the file has it. */
+/* This is the frame's head as the file has it. */
 struct head {
     uint32_t magic;
     uint32_t crc;  /* of all that follows */

@@ -2,7 +2,7 @@
  *
  * All numbers are little-endian. The checksum (CRC-32) covers everything after it, so that neither
  * another frame nor a part of one is taken for this frame. The payload is compressed (zstd, a fast
- * level) if that makes it smaller. Owner's thread. */
+ * level) if that makes it smaller. Called by the owner's thread only. */
 #ifndef GPUFL_SERVER_INTAKE_FRAME_H
 #define GPUFL_SERVER_INTAKE_FRAME_H
 
@@ -18,7 +18,7 @@ enum {
     FRAME_SMALL = 256, /* payloads up to this size are not compressed */
 };
 
-/* The start of a segment. */
+/* This is the start of a segment. */
 struct segment_head {
     uint64_t journal; /* id of the journal */
     uint64_t first;   /* number of its first frame */
@@ -39,7 +39,7 @@ void frame_number(char *bytes, size_t size, uint64_t number);
  * are not a head. */
 uint32_t frame_size(const char *head);
 
-/* True if `size` bytes are a complete frame with the right checksum; fills in *f. */
+/* Returns true if `size` bytes are a complete frame with the right checksum; fills in *f. */
 bool frame_check(const char *bytes, uint32_t size, struct journal_frame *f);
 
 /* Puts the payload of a checked frame into out, which is cleared first. 0, GPUFL_E_NOMEM or

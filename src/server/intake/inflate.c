@@ -60,7 +60,7 @@ void inflate_close(struct inflate *f)
     mem_free(f);
 }
 
-/* Bytes in, room for bytes out, and what of both was used. */
+/* Holds bytes in, room for bytes out, and what of both was used. */
 struct piece {
     const char *data;
     size_t n;

@@ -2,7 +2,7 @@
  *
  * The inflated size is limited: a number of bytes for each byte that was sent, and a total. The
  * memory is that of the format's window (zstd: at most 8 MiB). A body may have several gzip members
- * or zstd frames. Owner's thread. */
+ * or zstd frames. Called by the owner's thread only. */
 #ifndef GPUFL_SERVER_INTAKE_INFLATE_H
 #define GPUFL_SERVER_INTAKE_INFLATE_H
 
@@ -27,7 +27,7 @@ void inflate_close(struct inflate *f);
 int inflate_some(struct inflate *f, const char **data, size_t *n, char *out, size_t room,
                  size_t *made);
 
-/* Call at the end of the body. GPUFL_E_CORRUPT: the body is incomplete. */
+/* Call this function at the end of the body. GPUFL_E_CORRUPT: the body is incomplete. */
 int inflate_end(const struct inflate *f);
 
 int64_t inflate_in(const struct inflate *f);

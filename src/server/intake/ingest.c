@@ -92,7 +92,7 @@ int ingest_refuse(struct ingest_body *b, int status, const char *fmt, ...)
     return status;
 }
 
-/* The HTTP status of a failure that is the server's own. */
+/* Returns the HTTP status of a failure that is the server's own. */
 static int status_of(int rc, const struct err *e)
 {
     return rc == GPUFL_E_FULL && !err_disk_full(e) ? 429 : 503;

@@ -34,7 +34,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Acknowledged lines that are not loaded yet, of all workspaces and of the given one (own). */
+/* Counts acknowledged lines that are not loaded yet, of all workspaces and of the given one
+ * (own). */
 struct ingest_backlog {
     uint64_t sessions, own_sessions;
     int64_t bytes, own_bytes; /* in the journal */
@@ -66,7 +67,7 @@ enum ingest_encoding { INGEST_PLAIN, INGEST_GZIP, INGEST_ZSTD };
 
 enum { INGEST_NO_OFFSET = -1, INGEST_NO_SEQUENCE = -1, INGEST_ERRORS = 32 };
 
-/* What the caller knows of a body before it arrives. Texts must live until ingest_close. */
+/* Holds what the caller knows of a body before it arrives. Texts must live until ingest_close. */
 struct ingest_request {
     const char *workspace; /* decided by the caller */
     const char *session;   /* NULL: from the body's first line */

@@ -23,7 +23,7 @@ static const char UNFINISHED[] = "the body ends within it";
 
 /* ---- lines that are left out ----------------------------------------------------------------- */
 
-/* The line's type, as far as it is readable. */
+/* Finds the line's type, as far as it is readable. */
 static void find_type(const char *line, size_t len, char *out, size_t size)
 {
     static const char key[] = "\"type\"";
@@ -99,7 +99,7 @@ static int check_line(struct ingest_body *b, const char *line, size_t len, bool 
     return rc;
 }
 
-/* The header of a part names its session, which must be that of the body. */
+/* Checks that the header of a part names the session of the body. */
 static int check_header(struct ingest_body *b)
 {
     struct intake_session *s = b->session;
@@ -262,7 +262,7 @@ static void fill_frame(const struct ingest_body *b, struct journal_frame *f)
     memcpy(f->channel, b->answer.channel, sizeof f->channel);
 }
 
-/* A body by offset: the frame covers the channel from b->from to the present line. */
+/* Appends a body by offset: the frame covers the channel from b->from to the present line. */
 static int append_lines(struct ingest_body *b, struct journal_frame *f, struct err *e)
 {
     struct intake_session *s = b->session;
@@ -355,7 +355,7 @@ static int take_line(struct ingest_body *b, size_t len, size_t n)
     return 0;
 }
 
-/* The line at b->line, len bytes, n with its LF (n == len: it has none). */
+/* Handles the line at b->line, len bytes, n with its LF (n == len: it has none). */
 static int handle_line(struct ingest_body *b, size_t len, size_t n)
 {
     const char *line = b->text + b->line;

@@ -27,9 +27,9 @@
 #define SEGMENT_BYTES ((int64_t)64 << 20)
 #define MOST_BYTES    ((int64_t)4 << 30)
 #define KEEP_FREE     ((int64_t)256 << 20)
-/* Unsynced bytes that may stay while nothing waits for them. */
+/* Limits the unsynced bytes that may stay while nothing waits for them. */
 #define SYNC_BYTES ((int64_t)4 << 20)
-/* ns after which frames are synced also when nothing waits for them. */
+/* Says after how many ns frames are synced also when nothing waits for them. */
 #define SYNC_AFTER 20000000
 
 enum { SEGMENTS_MAX = 1 << 20, PENDING_MAX = 1 << 22, SYNC_AT_ONCE = 64 };
@@ -73,8 +73,9 @@ static int write_at(int fd, const char *data, size_t n, int64_t at)
     return 0;
 }
 
-/* The file of a new segment, with its head and its space. It gets its name when its head is in it:
- * an empty one of that name, the only one to know the journal's id and number, may be there. */
+/* Makes the file of a new segment, with its head and its space. It gets its name when its head is
+ * in it: an empty one of that name, the only one to know the journal's id and number, may be
+ * there. */
 static int segment_file(struct journal *j, int *out, struct err *e)
 {
     char path[PATH_MAX], made[PATH_MAX], head[SEGMENT_HEAD];
@@ -107,7 +108,7 @@ static int segment_file(struct journal *j, int *out, struct err *e)
     return 0;
 }
 
-/* A new segment to append to. Caller holds the lock, or is alone. */
+/* Begins a new segment to append to. Caller holds the lock, or is alone. */
 static int begin_segment(struct journal *j, struct err *e)
 {
     int fd;

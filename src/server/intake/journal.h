@@ -14,7 +14,7 @@
  * After a failed sync it is unknown what is on the disk, so the journal refuses everything until
  * the server is started again (ADR 5).
  *
- * Any thread, except journal_open and journal_close. */
+ * Called by any thread, except journal_open and journal_close. */
 #ifndef GPUFL_SERVER_INTAKE_JOURNAL_H
 #define GPUFL_SERVER_INTAKE_JOURNAL_H
 
@@ -49,7 +49,7 @@ struct journal_frame {
     uint32_t plain;             /* bytes of the payload, uncompressed */
 };
 
-/* A frame's place in a segment. */
+/* This is a frame's place in a segment. */
 struct journal_place {
     uint64_t segment; /* number of its first frame */
     int64_t at;       /* bytes into it */
@@ -105,7 +105,7 @@ void journal_stats(struct journal *j, struct journal_stats *out);
  * requires. */
 int64_t journal_free_bytes(struct journal *j, int64_t *needs);
 
-/* How full the journal is, from 0 to 1; at 1 appends are refused. */
+/* Returns how full the journal is, from 0 to 1; at 1 appends are refused. */
 double journal_fill(struct journal *j);
 
 /* ---- reading back: a reader for each thread -------------------------------------------------- */

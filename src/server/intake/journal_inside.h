@@ -17,7 +17,7 @@ struct segment {
     bool dirty; /* written to since the last sync */
 };
 
-/* A frame that is not durable yet. */
+/* This is a frame that is not durable yet. */
 struct pending {
     struct journal_frame frame;
     struct journal_place place;

@@ -38,7 +38,7 @@ static ssize_t read_at(int fd, char *data, size_t n, int64_t at)
     return (ssize_t)got;
 }
 
-/* A segment that is being read. */
+/* This is a segment that is being read. */
 struct replay {
     struct journal *journal;
     int fd;
@@ -60,8 +60,8 @@ static ssize_t replay_read(struct replay *r, char *data, size_t n, int64_t at)
     return -1;
 }
 
-/* GPUFL_OK where a whole frame is at a place, GPUFL_E_CORRUPT where none is. GPUFL_E_NOMEM and
- * GPUFL_E_IO mean neither: bytes that could not be read are never taken for damage. */
+/* Returns GPUFL_OK where a whole frame is at a place, GPUFL_E_CORRUPT where none is. GPUFL_E_NOMEM
+ * and GPUFL_E_IO mean neither: bytes that could not be read are never taken for damage. */
 static int frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint32_t *size)
 {
     buf_clear(&r->bytes);
@@ -92,8 +92,8 @@ static int unread(const struct replay *r, uint64_t first, struct err *e)
         (unsigned long long)first, (long long)r->failed, r->journal->folder);
 }
 
-/* *found: the next place after `at` that has a whole frame; -1: none. Returns 0, GPUFL_E_NOMEM or
- * GPUFL_E_IO. */
+/* Searches for a frame. *found: the next place after `at` that has a whole frame; -1: none.
+ * Returns 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
 static int search_frame(struct replay *r, int64_t at, int64_t *found)
 {
     const uint32_t magic = FRAME_MAGIC;
@@ -254,7 +254,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Numbers of the segments in the folder, ascending. */
+/* Lists the numbers of the segments in the folder, ascending. */
 static int list_segments(const struct journal *j, uint64_t **firsts, size_t *count, struct err *e)
 {
     size_t cap = 0;

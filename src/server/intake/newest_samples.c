@@ -11,7 +11,7 @@
 
 enum { STATE_MAX = 4000 }; /* bytes of JSON: about 100 numbers with their names */
 
-/* The columns of a process or of a part, in the order of newest_member.cells. */
+/* Lists the columns of a process or of a part, in the order of newest_member.cells. */
 static const struct member_kind {
     enum record_type record;
     unsigned device, key, first, count;
@@ -72,7 +72,7 @@ static struct newest_gpu *find_gpu(const struct newest_samples *l, int64_t id)
     return NULL;
 }
 
-/* The place of a GPU's newest row; its id is 0 if it has none yet. NULL: no room. */
+/* Returns the place of a GPU's newest row; its id is 0 if it has none yet. NULL: no room. */
 static struct newest_gpu *gpu_of(struct newest_samples *l, int64_t id)
 {
     struct newest_gpu *found = find_gpu(l, id);
@@ -152,7 +152,7 @@ static void drop_member(struct newest_samples *l, size_t at)
     l->changed = true;
 }
 
-/* Processes that have ended, or ceased to use their GPU. */
+/* Takes the ends of processes that have ended, or ceased to use their GPU. */
 static void take_ends(struct newest_samples *l, const struct wire_batch *b)
 {
     enum { CEASED = 1 };
@@ -223,8 +223,8 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* {"time":"…","session":"…", and the cells that are known, by the names of their columns; the
- * object stays open. states.c reads the head. */
+/* Writes {"time":"…","session":"…", and the cells that are known, by the names of their columns;
+ * the object stays open. states.c reads the head. */
 static void put_cells(struct buf *out, enum record_type type, const int64_t *cells, int64_t time,
                       const char *session)
 {
@@ -253,12 +253,12 @@ static void put_reasons(struct buf *out, int64_t throttle)
     buf_char(out, ']');
 }
 
-/* A value of a process or a part and whose it is. */
+/* Holds a value of a process or a part and whose it is. */
 struct extreme {
     int64_t value, key;
 };
 
-/* The least and the most of a column among those of a GPU; false: none is known. */
+/* Finds the least and the most of a column among those of a GPU; false: none is known. */
 static bool find_extremes(const struct newest_samples *l, int64_t device, bool is_part,
                           unsigned column, struct extreme out[2])
 {
@@ -277,7 +277,7 @@ static bool find_extremes(const struct newest_samples *l, int64_t device, bool i
     return found;
 }
 
-/* ,"process":{"memory_used":[least, whose, most, whose],…} */
+/* Writes ,"process":{"memory_used":[least, whose, most, whose],…} */
 static void put_members(struct buf *out, const struct newest_samples *l, int64_t device,
                         bool is_part)
 {
@@ -300,7 +300,7 @@ static void put_members(struct buf *out, const struct newest_samples *l, int64_t
         buf_char(out, '}');
 }
 
-/* ,"monitor":{"rounds":…} */
+/* Writes ,"monitor":{"rounds":…} */
 static void put_monitor(struct buf *out, const struct newest_samples *l)
 {
     bool any = false;
@@ -317,7 +317,7 @@ static void put_monitor(struct buf *out, const struct newest_samples *l)
     buf_char(out, '}');
 }
 
-/* A session's samples on their way to the fleet. */
+/* Holds a session's samples on their way to the fleet. */
 struct reporting {
     const struct newest_samples *latest;
     const struct registry *registry;

@@ -18,7 +18,7 @@ struct fleet;
 /* gpufl-monitor reads the rarest values once a minute. */
 enum { NEWEST_KEPT_S = 130, NEWEST_CELLS = 8, NEWEST_MEMBERS = 4096 /* processes and parts */ };
 
-/* A process on a GPU, or a part of a GPU, with its newest row. */
+/* This is a process on a GPU, or a part of a GPU, with its newest row. */
 struct newest_member {
     bool is_part;
     int64_t device, key; /* key: process id, or number of the GPU instance */

@@ -125,7 +125,7 @@ static const char *known_text(const struct registry *r, uint32_t id)
                                             : "";
 }
 
-/* The name in a GPU's row: kept from here on, also where no name record has come yet.
+/* Returns the name in a GPU's row: kept from here on, also where no name record has come yet.
  * make_room has made room for it, except beyond REGISTRY_KEPT. */
 static const char *name_of(struct registry *r, const struct wire_batch *b, unsigned column,
                            size_t i)
@@ -221,8 +221,8 @@ static int take_devices(struct registry *r, const struct wire_batch *b)
     return rc;
 }
 
-/* The configuration of the server that the session took options from. Its name and the row are
- * written together, so that the name is at hand. */
+/* Takes the configuration of the server that the session took options from. Its name and the row
+ * are written together, so that the name is at hand. */
 static void take_settings(struct registry *r, const struct wire_batch *b)
 {
     const int64_t *names = b->col[COL_setting_name], *values = b->col[COL_setting_value];

@@ -26,7 +26,7 @@ struct registry_name {
     char text[REGISTRY_TEXT];
 };
 
-/* A GPU as its driver describes it; numbers that are unknown are CELL_NULL. */
+/* Describes a GPU as its driver describes it; numbers that are unknown are CELL_NULL. */
 struct registry_gpu {
     int64_t id;            /* of the log */
     int64_t index, memory; /* the driver's ordinal; bytes */
@@ -86,14 +86,15 @@ int64_t registry_started(const struct registry *r);
 int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,
                  struct err *e);
 
-/* True if registry_put has something to write. */
+/* Returns true if registry_put has something to write. */
 static inline bool registry_is_due(const struct registry *r)
 {
     return !r->put || r->changed;
 }
 
-/* What registry_put notes as written, which registry_take_back resets after its transaction was
- * undone. What had been written before stays: a label that was deleted since does not come back. */
+/* Remembers what registry_put notes as written, which registry_take_back resets after its
+ * transaction was undone. What had been written before stays: a label that was deleted since does
+ * not come back. */
 struct registry_written {
     bool changed, put, labelled, passed, configured;
 };

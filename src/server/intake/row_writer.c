@@ -209,9 +209,9 @@ static int keep_frame(struct row_writer *l, const struct journal_frame *f, const
     return rc ? rc : session_frames_append(l->frames, f, payload, e);
 }
 
-/* How much of a frame's text another server has loaded, from its own pieces of the channel; that
- * text ends with a line. Where lines were left out of the frame the place is unknown, and no line
- * is lost. */
+/* Returns how much of a frame's text another server has loaded, from its own pieces of the channel;
+ * that text ends with a line. Where lines were left out of the frame the place is unknown, and no
+ * line is lost. */
 static size_t loaded_before(const struct row_writer *l, const struct journal_frame *f,
                             const char *text, const struct store_position *p)
 {
@@ -224,8 +224,8 @@ static size_t loaded_before(const struct row_writer *l, const struct journal_fra
     return whole ? n : 0;
 }
 
-/* The lines of one frame. A frame that cannot be read any more is lost: counted, of the session,
- * too, and said. */
+/* Loads the lines of one frame. A frame that cannot be read any more is lost: counted, of the
+ * session, too, and said. */
 static int load_payload(struct row_writer *l, const struct queued_frame *f, struct err *e)
 {
     struct journal_frame frame;
@@ -358,8 +358,8 @@ static int note_end(struct row_writer *l, const struct queued_frame *end)
     return 0;
 }
 
-/* A frame whose rows the store has: released, with the pieces of a window that it seals. An end
- * may not have been written. */
+/* Takes a frame whose rows the store has: released, with the pieces of a window that it seals. An
+ * end may not have been written. */
 static int take_loaded(struct row_writer *l, const struct queued_frame *f, struct err *e)
 {
     struct row_writer_window *w = f->kind == JOURNAL_SEAL ? find_window(l, f->body) : NULL;
@@ -386,7 +386,7 @@ static int fail(struct row_writer *l, const struct queued_frame *f, int rc, stru
     return rc;
 }
 
-/* The end of a session that has no columns makes none. */
+/* Returns true for the end of a session that has no columns, which makes none. */
 static bool ends_nothing(struct row_writer *l, const struct queued_frame *f)
 {
     if (f->kind != JOURNAL_END || l->open)
@@ -490,7 +490,7 @@ int row_writer_prepare(struct row_writer *l, struct err *e)
     return rc ? fail(l, NULL, rc, e) : 0;
 }
 
-/* True if the transaction makes the session live; repeated lines do not. */
+/* Returns true if the transaction makes the session live; repeated lines do not. */
 static bool enters(const struct row_writer *l)
 {
     return l->more || l->complete;

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A frame in the loader's queues. */
+/* This is a frame in the loader's queues. */
 struct queued_frame {
     uint64_t number;
     enum journal_kind kind;
@@ -32,7 +32,7 @@ struct frame_list {
     size_t count, cap;
 };
 
-/* A window whose pieces wait for their seal. */
+/* This is a window whose pieces wait for their seal. */
 struct row_writer_window {
     uint64_t body;
     struct frame_list pieces;
@@ -49,7 +49,7 @@ struct row_writer_totals { /* of one thread; others read them: relaxed */
     _Atomic uint64_t rows, kernels, commits, damaged, lost_frames;
 };
 
-/* What the row writers of a thread share. */
+/* Holds what the row writers of a thread share. */
 struct row_writer_tools {
     struct sessions *sessions;
     struct journal *journal;
@@ -113,15 +113,15 @@ int row_writer_give(struct row_writer *l, const struct queued_frame *f, struct e
  * in l->ends until the end is written (announce_end). A failure is like that of row_writer_give. */
 int row_writer_commit(struct row_writer *l, struct err *e);
 
-/* The parts of row_writer_commit in order, for committing several sessions together: the last rows;
- * the session's entry in the small tables, if that is new; the transaction for the store; and what
- * follows its commit. An error of one part undoes the transaction. */
+/* These are the parts of row_writer_commit in order, for committing several sessions together: the
+ * last rows; the session's entry in the small tables, if that is new; the transaction for the
+ * store; and what follows its commit. An error of one part undoes the transaction. */
 int row_writer_prepare(struct row_writer *l, struct err *e);
 int row_writer_enter(struct row_writer *l, struct err *e);
 void row_writer_ready(struct row_writer *l, struct store_commit *out);
 int row_writer_conclude(struct row_writer *l, int rc, struct err *e);
 
-/* True if row_writer_enter has something to write. */
+/* Returns true if row_writer_enter has something to write. */
 bool loading_has_entry(const struct row_writer *l);
 
 /* Closes what is open. Call only without a transaction. */

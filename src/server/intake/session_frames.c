@@ -87,8 +87,8 @@ static int read_fully(int fd, char *data, size_t n, int64_t at)
     return 0;
 }
 
-/* The bytes at a place into k->bytes: GPUFL_E_CORRUPT where there are fewer, or n is more than a
- * frame may have. */
+/* Reads the bytes at a place into k->bytes: GPUFL_E_CORRUPT where there are fewer, or n is more
+ * than a frame may have. */
 static int read_bytes(struct session_frames *k, int64_t at, size_t n)
 {
     buf_clear(&k->bytes);
@@ -117,7 +117,8 @@ static int fail(const struct session_frames *k, int rc, struct err *e)
     return err_set(e, rc, "%s: %s", k->path, err_text(rc));
 }
 
-/* *end: where the groups end that the store has; pieces belong to the seal that follows them. */
+/* Finds the end. *end: where the groups end that the store has; pieces belong to the seal that
+ * follows them. */
 static int find_end(struct session_frames *k, uint64_t upto, int64_t *end, struct err *e)
 {
     struct journal_frame f;
@@ -204,7 +205,8 @@ static int keep_seal(void *arg, const struct journal_frame *f, char *payload)
                : 0;
 }
 
-/* The file of what stays, in `small`; its packer and descriptor are the caller's to close. */
+/* Writes the file of what stays, in `small`; its packer and descriptor are the caller's to
+ * close. */
 static int write_small(struct session_frames *k, struct session_frames *small, struct err *e)
 {
     const struct session_frames_visitor v = {small, keep_seal};

@@ -280,7 +280,8 @@ int sessions_drop(struct sessions *t, const char *workspace, const char *session
 
 /* ---- what the stores know -------------------------------------------------------------------- */
 
-/* *entry: the small tables have the session. It is written before its first columns. */
+/* Takes what the small tables know. *entry: the small tables have the session. It is written
+ * before its first columns. */
 static int take_meta(struct sessions *t, struct intake_session *s, bool *entry, struct err *e)
 {
     struct region memory;

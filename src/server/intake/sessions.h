@@ -29,7 +29,7 @@ struct session_channel {
     int64_t offset; /* accepted uncompressed bytes since the session's start */
 };
 
-/* The process of a session, which distinguishes two processes that use one id. */
+/* Identifies the process of a session, which distinguishes two processes that use one id. */
 struct session_owner {
     bool known;
     int64_t pid;                 /* 0: unknown */
@@ -83,7 +83,7 @@ const struct sessions_config *sessions_config(const struct sessions *t);
 
 /* Finds or adds the session, and takes a reference. NULL: out of memory. Ids must be valid. */
 struct intake_session *sessions_get(struct sessions *t, const char *workspace, const char *session);
-/* Like sessions_get; NULL if the session is not in the table. */
+/* Does what sessions_get does, but returns NULL if the session is not in the table. */
 struct intake_session *sessions_find(struct sessions *t, const char *workspace,
                                      const char *session);
 void sessions_put(struct sessions *t, struct intake_session *s);
@@ -91,8 +91,8 @@ void sessions_put(struct sessions *t, struct intake_session *s);
 /* Reads what the stores have of the session, once. Caller holds s->lock. */
 int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e);
 
-/* Like sessions_take_in; also notices that another server has deleted the session. Caller holds
- * s->lock. */
+/* Does what sessions_take_in does, and also notices that another server has deleted the session.
+ * Caller holds s->lock. */
 int sessions_take_in_again(struct sessions *t, struct intake_session *s, struct err *e);
 
 /* Forgets what was accepted of the session, so that the stores are read again, and the sender has
@@ -111,16 +111,17 @@ int sessions_look_again(struct sessions *t, struct intake_session *s, struct err
  * s->lock. */
 struct session_channel *sessions_channel(struct intake_session *s, const char *name);
 
-/* The identities of accepted windows. Caller holds s->lock. 0 or GPUFL_E_NOMEM. */
+/* The functions keep the identities of accepted windows. Caller holds s->lock. 0 or
+ * GPUFL_E_NOMEM. */
 bool sessions_has_window(const struct intake_session *s, uint64_t identity);
 int sessions_add_window(struct intake_session *s, uint64_t identity);
 void sessions_drop_window(struct intake_session *s, uint64_t identity);
 
-/* True if the process of a header can be this session's; fills in what was unknown. Caller holds
- * s->lock. */
+/* Returns true if the process of a header can be this session's; fills in what was unknown. Caller
+ * holds s->lock. */
 bool sessions_owner_fits(struct intake_session *s, int64_t pid, const char *host);
 
-/* True if something of the session was accepted, loaded or not. */
+/* Returns true if something of the session was accepted, loaded or not. */
 bool sessions_known(struct sessions *t, const char *workspace, const char *session);
 
 /* Updates the entry from a frame that the journal gives out at the start. */
@@ -133,7 +134,7 @@ int sessions_drop(struct sessions *t, const char *workspace, const char *session
 /* Removes sessions that have not been used for ns. */
 void sessions_sweep(struct sessions *t, int64_t ns);
 
-/* True for [0-9A-Za-z_-]+ of fewer than max bytes. */
+/* Returns true for [0-9A-Za-z_-]+ of fewer than max bytes. */
 bool sessions_id_ok(const char *id, size_t max);
 
 #endif

@@ -14,7 +14,7 @@ enum { JOINED_MAX = 8192 }; /* bytes: half of what a row's text may have */
 
 static const int64_t kept_ns = NEWEST_KEPT_S * (int64_t)1000000000;
 
-/* A state, and the part of it that is another session's. */
+/* Holds a state, and the part of it that is another session's. */
 struct parsed {
     json_t *members, *kept; /* kept: borrowed; NULL: nothing */
     int64_t time;
@@ -111,7 +111,7 @@ static bool take_kept(struct parsed *newer, const struct parsed *older)
     return true;
 }
 
-/* Both states joined, as a text; NULL: the newer one stays as it is. */
+/* Returns both states joined, as a text; NULL: the newer one stays as it is. */
 static char *join(struct parsed *newer, const struct parsed *older)
 {
     drop_kept(newer, older);
@@ -129,7 +129,7 @@ static char *join(struct parsed *newer, const struct parsed *older)
     return NULL;
 }
 
-/* Time and session as a state begins with them; false: it begins otherwise. */
+/* Reads time and session as a state begins with them; false: it begins otherwise. */
 static bool read_head(const char *state, long long *time, char session[64])
 {
     return sscanf(state, "{\"time\":\"%19lld\",\"session\":\"%63[^\"]\"", time, session) == 2;

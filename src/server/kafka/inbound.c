@@ -27,7 +27,7 @@ static bool copy(char *out, size_t size, const char *text)
     return true;
 }
 
-/* A number of 0 and more; none if the text is empty. False: the text is something else. */
+/* Reads a number of 0 and more; none if the text is empty. False: the text is something else. */
 static bool number(const char *text, int64_t none, int64_t *out)
 {
     char *end;
@@ -41,7 +41,7 @@ static bool number(const char *text, int64_t none, int64_t *out)
     return !*end && !errno;
 }
 
-/* "device=123 system=45" */
+/* Reads a list like "device=123 system=45". */
 static bool read_ends(const char *text, struct inbound *out)
 {
     while (*text) {

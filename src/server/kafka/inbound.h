@@ -35,8 +35,8 @@ struct inbound {
     unsigned end_count;
 };
 
-/* GPUFL_E_INVAL with a sentence: the headers are not from our senders. Headers with other names are
- * ignored. */
+/* Reads headers. GPUFL_E_INVAL with a sentence: the headers are not from our senders. Headers with
+ * other names are ignored. */
 int inbound_read(const struct kafka_header *headers, unsigned count, struct inbound *out,
                  struct err *e);
 

@@ -19,7 +19,7 @@ enum { BATCH = 256, BATCH_BYTES = 8 << 20, POLL_MS = 200, WORKSPACES_MOST = 1 <<
 static const int64_t SECOND = 1000000000;
 static const int64_t RETRY_LEAST = 500000000, RETRY_MOST = 60000000000; /* ns */
 
-/* The status for other threads. */
+/* This is the status for other threads. */
 struct picture {
     struct kafka_consumer_state kafka;
     struct take_counts takes;

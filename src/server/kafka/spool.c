@@ -22,7 +22,7 @@ enum { HEAD_MOST = 16 << 10, FILE_MOST = 1 << 30, FILES_MOST = 1 << 20, NAME = N
 
 static const char LINE[] = ".line", REFUSED[] = ".refused", WAITS[] = ".waits", FRESH[] = ".new";
 
-/* A message that waits. */
+/* This is a message that waits. */
 struct waiting {
     char name[NAME];
     char place[STORE_ID_MAX + JOURNAL_CHANNEL_MAX + 1]; /* SESSION.CHANNEL */
@@ -158,7 +158,7 @@ size_t spool_waiting(const struct spool *s)
 
 /* ---- putting ------------------------------------------------------------------------------- */
 
-/* A value without what would end its line. */
+/* Writes a value without what would end its line. */
 static void put_text(struct buf *b, const char *name, const char *value)
 {
     buf_printf(b, "%s: ", name);

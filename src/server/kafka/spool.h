@@ -14,7 +14,7 @@
  *
  * Refused messages stay until an operator removes them. Waiting messages are tried again, also
  * after a restart. The size of the spool is limited; when it is full, nothing more is received.
- * Owner's thread; other threads may read the counts. */
+ * Called by the owner's thread only; other threads may read the counts. */
 #ifndef GPUFL_SERVER_KAFKA_SPOOL_H
 #define GPUFL_SERVER_KAFKA_SPOOL_H
 
@@ -26,7 +26,7 @@ struct spool;
 int spool_open(struct spool **out, const char *folder, int64_t most, struct err *e);
 void spool_close(struct spool *s); /* NULL: none */
 
-/* Where a message comes from. */
+/* Says where a message comes from. */
 struct spool_source {
     const char *topic;
     int32_t partition;

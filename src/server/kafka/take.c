@@ -11,7 +11,7 @@
 
 enum { PLAIN_MOST = 256 << 20, PLAIN_FIRST = 64 << 10, RATIO = 400 };
 
-/* A message that is being taken. */
+/* This is a message that is being taken. */
 struct taking {
     struct taker *t;
     const struct spool_item *item;
@@ -43,7 +43,7 @@ static enum take_result refuse_message(struct taking *m, const char *reason)
     return TAKE_DONE;
 }
 
-/* False: the spool takes nothing. */
+/* Refuses a line; returns false if the spool takes nothing. */
 static bool refuse_line(struct taking *m, int64_t place, const char *line, size_t len,
                         const char *reason)
 {
@@ -215,7 +215,7 @@ static enum take_result take_first(struct taking *m, size_t at, size_t *next)
     return r;
 }
 
-/* One request for the rest of the text. *at moves on; true: the message is finished, with the
+/* Makes one request for the rest of the text. *at moves on; true: the message is finished, with the
  * result *r. */
 static bool take_rest(struct taking *m, size_t *at, enum take_result *r)
 {
@@ -279,7 +279,7 @@ static enum take_result take_lines(struct taking *m)
 
 /* ---- windows ------------------------------------------------------------------------------- */
 
-/* The lines that the server left out of a window that counts without them. */
+/* Refuses the lines that the server left out of a window that counts without them. */
 static enum take_result refuse_of_window(struct taking *m, const struct ingest_answer *a)
 {
     if (a->rejected > a->error_count || inflate_message(m))

@@ -2,7 +2,7 @@
  *
  * A sender that writes to Kafka gets no answer. So a line that the server refuses is set aside
  * here, once, and its place in the channel is filled, so that what follows can be taken. What was
- * taken is durable only after ingest_sync and spool_sync. Owner's thread. */
+ * taken is durable only after ingest_sync and spool_sync. Called by the owner's thread only. */
 #ifndef GPUFL_SERVER_KAFKA_TAKE_H
 #define GPUFL_SERVER_KAFKA_TAKE_H
 

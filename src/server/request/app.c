@@ -13,7 +13,7 @@
 
 enum { BODY_JSON_MAX = 1 << 20 };
 
-/* "GET, HEAD, OPTIONS" of a set of methods. */
+/* Returns "GET, HEAD, OPTIONS" of a set of methods. */
 static const char *methods(struct http_request *r, unsigned set)
 {
     struct buf b;
@@ -64,7 +64,7 @@ static void app_run(struct http_request *r)
         c->route->handler(c);
 }
 
-/* A piece of a body that is taken as it comes. */
+/* Takes a piece of a body that is taken as it comes. */
 static int app_take(struct http_request *r, const char *data, size_t n)
 {
     struct call *c = r->app;

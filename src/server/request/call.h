@@ -25,7 +25,7 @@ struct call {
     void (*done)(struct call *c); /* called at the end in each case; may be NULL */
 };
 
-/* The value of a parameter of call c's route. */
+/* This is the value of a parameter of call c's route. */
 #define ARG(c, route, name) (&(c)->values[IN_##route##_##name])
 
 enum { CALL_JSON_MAX = 64 << 20 }; /* bytes of a JSON answer */
@@ -38,18 +38,18 @@ struct meta_ask call_ask(const struct call *c, struct region *mem, struct err *e
 void call_json(struct call *c, struct json_out *j);
 void call_json_send(struct call *c, struct json_out *j, int status);
 
-/* True if the client has the document with this tag, and 304 was answered. */
+/* Returns true if the client has the document with this tag, and 304 was answered. */
 bool call_unchanged(struct call *c, const char *tag);
 
-/* For an error of a full disk: answers 503 and logs the error; false: another error. */
+/* Answers, for an error of a full disk, 503 and logs the error; false: another error. */
 bool call_disk_full(struct call *c, const struct err *e);
 
 /* Answers the problem for a code of base/err.h; what: the thing ("session"). A failure of the
  * server itself is logged with the request's id. */
 void call_fail(struct call *c, int rc, const char *what, const struct err *e);
 
-/* Like call_fail, for a thing that the request names: if it does not exist, the answer has the
- * API's words ("There is no such session."), not those of the small tables. */
+/* Does what call_fail does, for a thing that the request names: if it does not exist, the answer
+ * has the API's words ("There is no such session."), not those of the small tables. */
 void call_fail_named(struct call *c, int rc, const char *what, const struct err *e);
 
 #endif

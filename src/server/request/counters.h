@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-/* Slot of requests without a route. */
+/* This is the slot of requests without a route. */
 enum { COUNTERS_BUCKETS = 12, COUNTERS_OTHER = ROUTE_COUNT };
 
 struct counters_row {

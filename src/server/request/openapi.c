@@ -61,7 +61,7 @@ static void put_type(struct json_out *j, const char *type, bool or_null)
     json_out_close_array(j);
 }
 
-/* The schema of a parameter or member of a body. */
+/* Writes the schema of a parameter or member of a body. */
 static void put_param_schema(struct json_out *j, const struct param *p)
 {
     int64_t least, most;
@@ -141,7 +141,7 @@ static void put_problem(struct json_out *j)
     json_out_close_object(j);
 }
 
-/* A column's cells: null where unknown; times and wide numbers as columns.h writes them. */
+/* Writes a column's cells: null where unknown; times and wide numbers as columns.h writes them. */
 static void put_cells(struct json_out *j, const struct store_column *c)
 {
     bool wide = strcmp(c->unit, "wide") == 0 || strcmp(c->unit, "epoch") == 0;
@@ -302,7 +302,7 @@ static void put_row(struct json_out *j, const struct meta_row *row)
     json_out_close_object(j);
 }
 
-/* True if a route answers with the schema. */
+/* Returns true if a route answers with the schema. */
 static bool used(enum answer answer, const char *of)
 {
     for (unsigned i = 0; i < ROUTE_COUNT; i++)

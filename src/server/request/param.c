@@ -93,7 +93,7 @@ static bool parse_choice(const struct param *p, const char *text, struct value *
     return false;
 }
 
-/* One part of a list: a number, or a run: "7*3" is 7, 8, 9. */
+/* This is one part of a list: a number, or a run: "7*3" is 7, 8, 9. */
 struct run {
     int64_t first, count;
 };
@@ -188,7 +188,7 @@ static const char *shown(const struct param *p)
     return p->field ? p->field : p->name;
 }
 
-/* A text that came for a parameter. */
+/* Takes a text that came for a parameter. */
 static bool take(struct http_request *r, const struct param *p, const char *text, struct value *out)
 {
     struct err why = {0};
@@ -210,7 +210,7 @@ static bool fill(struct http_request *r, const struct param *p, struct value *ou
     return !p->standard || take(r, p, p->standard, out);
 }
 
-/* "a, b or c": what the query may hold. */
+/* Writes "a, b or c": what the query may hold. */
 static const char *known(const struct http_request *r, const struct route *route, struct buf *out)
 {
     (void)r;

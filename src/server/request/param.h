@@ -31,7 +31,7 @@ bool param_parse(const struct param *p, const char *text, struct region *mem, st
 /* Gets the bounds of an INT or REAL row, or the greatest length of TEXT and LIST. */
 void param_range(const struct param *p, int64_t *least, int64_t *most);
 
-/* The parameter `workspace`, which every route with rights takes in addition to its own. */
+/* Limits the parameter `workspace`, which every route with rights takes in addition to its own. */
 enum { PARAM_WORKSPACE_MAX = 63 };
 
 #endif

@@ -21,7 +21,7 @@ const char NEEDED[] = "";
 #include "schema/routes.def"
 /* clang-format on */
 
-/* The word of an answer's `of`: a name, or a media type in quotes. */
+/* The macros give the word of an answer's `of`: a name, or a media type in quotes. */
 #define OF_QUERY(x)   #x
 #define OF_OBJECT(x)  #x
 #define OF_ROW(x)     #x

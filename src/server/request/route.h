@@ -52,7 +52,7 @@ extern const char NEEDED[]; /* recognised by its address */
 
 enum { ROUTE_PARAMS_MAX = 24 };
 
-/* The numbers of a route's parameters: IN_<route>_<name>. */
+/* Numbers a route's parameters, as IN_<route>_<name>. */
 /* clang-format off */
 #define ROUTE(id, method, path, rights, handler, answer, of, doc) \
     enum in_##id {
@@ -86,7 +86,7 @@ struct route {
 
 extern const struct route routes[ROUTE_COUNT];
 
-/* True if the path of a request matches the path of a route. */
+/* Returns true if the path of a request matches the path of a route. */
 bool route_matches(const struct route *r, const struct uri *u);
 
 /* Finds the row for a method and path. NULL: none; *allowed then has a bit (1 << enum http_method)

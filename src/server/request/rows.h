@@ -7,7 +7,7 @@
 
 enum { ROWS_MEMORY = 64 << 20 /* bytes of the rows of one answer */ };
 
-/* rows: an array of the row's structs. next: NULL on the last page. */
+/* Sends rows. rows: an array of the row's structs. next: NULL on the last page. */
 void rows_send(struct call *c, enum meta_row_id row, const void *rows, size_t count,
                const char *next);
 void rows_send_one(struct call *c, enum meta_row_id row, const void *from);
@@ -18,7 +18,7 @@ void rows_send_one(struct call *c, enum meta_row_id row, const void *from);
         .limit = (unsigned)ARG(c, route, limit)->i, .after = ARG(c, route, after)->text            \
     }
 
-/* A list of rows for an answer: call rows_list_begin, read the rows with `ask`, call
+/* This is a list of rows for an answer: call rows_list_begin, read the rows with `ask`, call
  * rows_list_end. */
 struct rows_list {
     struct call *c;

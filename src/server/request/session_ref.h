@@ -13,7 +13,7 @@
 
 enum { STARTS_MAX = 512 };
 
-/* Cached starts of sessions that were used lately. [any] */
+/* Keeps cached starts of sessions that were used lately. [any] */
 struct starts {
     pthread_mutex_t lock;
     struct start {
@@ -35,11 +35,12 @@ struct session_ref {
 bool session_ref_open(struct call *c, const char *session, struct session_ref *s);
 void session_ref_close(struct call *c, struct session_ref *s);
 
-/* Call before an answer that is sent while it is made, which could only be cut if the store failed:
- * asks the store for something small. False: a problem was answered, and s is closed. */
+/* Call this function before an answer that is sent while it is made, which could only be cut if the
+ * store failed: asks the store for something small. False: a problem was answered, and s is
+ * closed. */
 bool session_ref_answers(struct call *c, struct session_ref *s);
 
-/* True if the client has this answer already, since the session has ended and nothing came
+/* Returns true if the client has this answer already, since the session has ended and nothing came
  * since; then 304 was answered. Otherwise tag gets the answer's tag, "" for none. */
 bool session_ref_unchanged(struct call *c, const struct session_ref *s, char tag[32]);
 

@@ -199,7 +199,7 @@ static bool holds(const struct meta_alert *r, double value)
     return r->above ? value > r->threshold : value < r->threshold;
 }
 
-/* A subject whose value is known. */
+/* Takes a subject whose value is known. */
 static int take_seen(void *arg, const struct alerts_seen *s, struct err *e)
 {
     struct round *w = arg;

@@ -23,7 +23,7 @@
 
 #define ALERTS_STALE_NS  INT64_C(120000000000)
 #define ALERTS_RECENT_NS INT64_C(3600000000000)
-/* How long resolved firings and their deliveries are kept: 30 days. */
+/* Says how long resolved firings and their deliveries are kept: 30 days. */
 #define ALERTS_KEEP_NS INT64_C(2592000000000000)
 
 struct alerts_config {
@@ -55,7 +55,7 @@ void alerts_test_body(struct buf *out, const char *workspace, const struct meta_
 
 /* ---- between alerts.c and watch.c ----------------------------------------------------- */
 
-/* The state of one host, GPU or session that a rule watches. */
+/* This is the state of one host, GPU or session that a rule watches. */
 struct alerts_seen {
     const char *subject;
     double value; /* NAN: unknown */

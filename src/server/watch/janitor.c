@@ -23,7 +23,7 @@ static bool going(struct janitor *j)
     return !atomic_load_explicit(&j->ending, memory_order_relaxed);
 }
 
-/* The audit log's entry of a session that nobody deleted. */
+/* Writes the audit log's entry of a session that nobody deleted. */
 static void note_drop(struct janitor *j, const char *workspace, const char *session,
                       const char *why, int64_t now)
 {
@@ -41,7 +41,7 @@ static void note_drop(struct janitor *j, const char *workspace, const char *sess
         logs_say(LOG_ERROR, "audit", "an entry was not written: %s", e.text);
 }
 
-/* A session that a round looks at. */
+/* This is a session that a round looks at. */
 struct keeping {
     const char *workspace;
     int64_t now;

@@ -16,7 +16,7 @@
 
 /* ---- names of metrics ------------------------------------------------------------------------ */
 
-/* What the part of a metric's name before the dot means. */
+/* Holds what the part of a metric's name before the dot means. */
 static const struct subject {
     const char *prefix, *group; /* group: the member of the state that has it; NULL: the state */
     enum record_type record;
@@ -35,7 +35,7 @@ static const struct subject {
     {"monitor.", "monitor", RECORD_monitor, COL_monitor_rounds, COL_monitor_COUNT - 1, false, NULL},
 };
 
-/* What a metric is of, and its name there; NULL: nothing known. */
+/* Returns what a metric is of, and its name there; NULL: nothing known. */
 static const struct subject *subject_of(const char *name, const char **metric)
 {
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
@@ -188,8 +188,8 @@ static int read_running(struct alerts_watch *w, struct err *e)
     return rc;
 }
 
-/* True if a rule's filters accept a host or GPU. An application's hosts and GPUs are those that
- * a live session of it uses. */
+/* Returns true if a rule's filters accept a host or GPU. An application's hosts and GPUs are those
+ * that a live session of it uses. */
 static bool passes(const struct alerts_watch *w, const struct meta_alert *r, const char *host,
                    const char *gpu)
 {

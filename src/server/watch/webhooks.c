@@ -83,7 +83,7 @@ static bool is_target(const struct webhooks_targets *t, const uint8_t address[16
     return false;
 }
 
-/* Where a post goes. */
+/* Says where a post goes. */
 struct route {
     const struct webhooks *webhooks;
     bool open; /* to an address that the public reach, or the operator by --webhooks-allow, opens */
@@ -123,8 +123,9 @@ static int64_t veiled_status(int64_t status)
     return -1 - status;
 }
 
-/* True if members must not learn how a post to that route went: they could find out what answers
- * in the networks of the server. A name without an address is one of these networks' names, too. */
+/* Returns true if members must not learn how a post to that route went: they could find out what
+ * answers in the networks of the server. A name without an address is one of these networks' names,
+ * too. */
 static bool is_veiled(const struct route *r)
 {
     return r->webhooks->config.reach >= WEBHOOKS_PRIVATE && (r->closed || !r->open);

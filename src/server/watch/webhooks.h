@@ -23,7 +23,7 @@
 
 enum { WEBHOOKS_TRIES = 12 };
 
-/* Where posts may go, in the order of the values of --webhooks. */
+/* Says where posts may go, in the order of the values of --webhooks. */
 enum webhooks_reach { WEBHOOKS_OFF, WEBHOOKS_PUBLIC, WEBHOOKS_PRIVATE, WEBHOOKS_ANY };
 
 enum { WEBHOOKS_TARGETS = 32 };

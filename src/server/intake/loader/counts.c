@@ -2,7 +2,7 @@
  *
  * Pages of a running session show these counts: they follow a commit soon where few sessions run,
  * and later where many do, so that the small tables are not written more often for more sessions.
- * The session's thread. */
+ * Called by the session's thread only. */
 #include "server/intake/loader/inside.h"
 
 #include "base/log.h"

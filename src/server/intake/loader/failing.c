@@ -10,7 +10,7 @@
 
 enum { WORKSPACES_MAX = 1 << 16 };
 
-/* [t->lock held] */
+/* Finds the workspace's entry. [t->lock held] */
 static struct loader_failing *find(struct loader_thread *t, const char *workspace)
 {
     for (size_t i = 0; i < t->failing_count; i++)
@@ -19,7 +19,8 @@ static struct loader_failing *find(struct loader_thread *t, const char *workspac
     return NULL;
 }
 
-/* NULL: there is no memory, and the session is not counted. [t->lock held] */
+/* Returns the workspace's entry, made if there is none; NULL: there is no memory, and the session
+ * is not counted. [t->lock held] */
 static struct loader_failing *make(struct loader_thread *t, const char *workspace)
 {
     struct loader_failing *f = find(t, workspace);

@@ -11,15 +11,15 @@
 
 enum { LOADER_THREADS_MAX = 16 };
 
-/* A workspace's sessions that are tried again. */
+/* Counts a workspace's sessions that are tried again. */
 struct loader_failing {
     char workspace[STORE_ID_MAX];
     uint64_t sessions, lack_memory; /* lack_memory: of these, for which memory was short */
     int64_t bytes;                  /* in the journal */
 };
 
-/* What a thread's sessions have not committed, as of its last check of all of them. Written by the
- * thread, relaxed except `taken`. */
+/* Holds what a thread's sessions have not committed, as of its last check of all of them. Written
+ * by the thread, relaxed except `taken`. */
 struct loader_held {
     _Atomic uint64_t sessions, failing, columns;
     _Atomic int64_t bytes;
@@ -67,7 +67,7 @@ struct loader {
     int64_t slow_at;         /* only thread 0 uses it */
 };
 
-/* ns that the next frame of a thread has waited. */
+/* Returns the ns that the next frame of a thread has waited. */
 int64_t loader_thread_lag(struct loader_thread *t);
 
 /* ---- loader/failing.c ------------------------------------------------------------------------ */
@@ -85,13 +85,14 @@ void loader_failing_free(struct loader_thread *t);
 struct row_writer *loader_session(struct loader_thread *t, struct intake_session *s);
 void loader_session_free(struct loader_thread *t, struct row_writer *g);
 
-/* True if the session was deleted: its frames are dropped, and loader_look_at releases it. */
+/* Returns true if the session was deleted: its frames are dropped, and loader_look_at releases
+ * it. */
 bool loader_is_dropped(const struct row_writer *g);
 
 void loader_give(struct loader_thread *t, struct row_writer *g, const struct queued_frame *f);
 void loader_commit(struct loader_thread *t, struct row_writer *g);
 
-/* Called after a commit; and after a failure, which has undone the transaction. */
+/* This is called after a commit; and after a failure, which has undone the transaction. */
 void loader_note_commit(struct loader_thread *t, struct row_writer *g, uint64_t rows,
                         uint64_t kernels);
 void loader_note_failure(struct loader_thread *t, struct row_writer *g, int rc,
@@ -104,8 +105,9 @@ bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, in
 /* Commits together the sessions that are due, except deleted ones. */
 void loader_commit_due(struct loader_thread *t, int64_t now);
 
-/* Called when a session has ended. It is committed when enough ended sessions wait, or at the next
- * check of all sessions; while sessions collect, at the first check after a tenth of a second. */
+/* This is called when a session has ended. It is committed when enough ended sessions wait, or at
+ * the next check of all sessions; while sessions collect, at the first check after a tenth of a
+ * second. */
 void loader_commit_ended(struct loader_thread *t);
 
 /* ---- loader/session.c ------------------------------------------------------------------------ */
@@ -122,7 +124,7 @@ bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now);
 /* Adds what the session has not committed to *sum. */
 void loader_hold(const struct row_writer *g, struct loader_queue_load *sum);
 
-/* True if the counts in the small tables should be updated. */
+/* Returns true if the counts in the small tables should be updated. */
 bool loader_counts_due(const struct loader_thread *t, const struct row_writer *g, int64_t now);
 void loader_put_counts(struct loader_thread *t, struct row_writer *g);
 /* Reports to the session's listeners that it has more rows (0: new counts), or that it ended. */

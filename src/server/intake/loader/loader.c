@@ -78,7 +78,7 @@ void loader_abandon(void *arg, struct intake_session *s, uint64_t body)
                    &(struct item){ITEM_ABANDON, held, {.body = body, .queued = clock_mono()}});
 }
 
-/* The next item; false: none until `until`, or the thread is to stop. */
+/* Takes the next item; false: none until `until`, or the thread is to stop. */
 static bool queue_pop(struct loader_thread *t, int64_t until, struct item *out, bool *stop)
 {
     struct timespec at = {until / 1000000000, until % 1000000000};
@@ -114,7 +114,7 @@ int64_t loader_thread_lag(struct loader_thread *t)
     return age_of(queue_load(t, NULL).since);
 }
 
-/* True if frames of the session wait. */
+/* Returns true if frames of the session wait. */
 static bool waits(struct loader *l, const char *workspace, const char *session)
 {
     struct intake_session *s = sessions_find(l->config.sessions, workspace, session);

@@ -38,7 +38,7 @@
 
 enum { LOADER_TRIES = 8 };
 
-/* A change of a session, which its thread reports after a commit. */
+/* Describes a change of a session, which its thread reports after a commit. */
 struct loader_news {
     const char *workspace, *session;
     uint64_t rows;    /* committed now */
@@ -67,8 +67,8 @@ struct loader_config {
 
 struct loader;
 
-/* Order: open the loader, then the journal, which gives it frames from journal_open on; then call
- * loader_start. */
+/* The order is: open the loader, then the journal, which gives the loader frames from journal_open
+ * on; then call loader_start. */
 int loader_open(struct loader **out, const struct loader_config *c, struct err *e);
 int loader_start(struct loader *l, struct journal *j, struct err *e);
 
@@ -77,14 +77,14 @@ int loader_start(struct loader *l, struct journal *j, struct err *e);
 void loader_stop(struct loader *l);
 void loader_close(struct loader *l);
 
-/* journal_config.durable */
+/* This is the function for journal_config.durable. */
 void loader_take(void *arg, const struct journal_frame *f, struct journal_place p);
-/* ingest_config.abandon */
+/* This is the function for ingest_config.abandon. */
 void loader_abandon(void *arg, struct intake_session *s, uint64_t body);
-/* ns that the oldest frame which no thread has taken has waited. */
+/* Returns the ns that the oldest frame which no thread has taken has waited. */
 int64_t loader_lag(struct loader *l);
 
-/* ingest_config.backlog: what waits to be loaded. */
+/* This is the function for ingest_config.backlog, and says what waits to be loaded. */
 void loader_backlog(void *arg, const char *workspace, const char *session,
                     struct ingest_backlog *out);
 

@@ -11,7 +11,7 @@
 
 enum { ITEMS_MAX = 1 << 24 };
 
-/* A session's line; in its workspace's list while something waits. */
+/* This is a session's line; in its workspace's list while something waits. */
 struct queue_session {
     struct queue_session *next;
     struct queue_workspace *workspace;
@@ -112,7 +112,7 @@ static void drop_line(struct loader_queue *q, struct queue_session *l)
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* Room for one more: the front is used again before the line grows. */
+/* Makes room for one more: the front is used again before the line grows. */
 static int line_grow(struct queue_session *l)
 {
     if (l->end < l->cap)

@@ -130,7 +130,7 @@ static bool is_damage(int rc)
     return rc == GPUFL_E_CORRUPT || rc == GPUFL_E_STATE || rc == GPUFL_E_INVAL;
 }
 
-/* True if the cause is temporary: a lack of room, or a store that cannot be reached. */
+/* Returns true if the cause is temporary: a lack of room, or a store that cannot be reached. */
 static bool goes_by(int rc, const struct err *e)
 {
     return rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_BUSY ||
@@ -151,7 +151,7 @@ static int copy_aside(struct row_writer *g, struct session_frames *k, const stru
     return rc;
 }
 
-/* Frames that wait for the thread follow those that are set aside. */
+/* Takes frames that wait for the thread after those that are set aside. */
 static void take_waiting(struct loader_thread *t, struct row_writer *g)
 {
     struct item item;
@@ -325,7 +325,7 @@ static struct ending ending_of(const struct loader_thread *t, struct row_writer 
     return end;
 }
 
-/* rc, e: of writing the end. */
+/* Ends a session. rc, e: of writing the end. */
 static void ended(struct loader_thread *t, struct row_writer *g, int rc, const struct err *e)
 {
     if (rc && rc != GPUFL_E_NOENT)
@@ -385,7 +385,8 @@ static uint64_t rows_at_once(const struct loader_thread *t, const struct row_wri
     return rows < t->loader->config.commit_rows ? rows : t->loader->config.commit_rows;
 }
 
-/* The frame, or the window that it seals, came before the session's frames were set aside. */
+/* Returns true if the frame, or the window that it seals, came before the session's frames were set
+ * aside. */
 static bool follows_aside(const struct row_writer *g, const struct queued_frame *f)
 {
     return f->number <= g->aside_upto ||
@@ -444,7 +445,7 @@ void loader_ask_end(struct loader *l, const char *workspace, const char *session
         log_warn("session %s: its end waits: %s", session, e.text);
 }
 
-/* True if nothing of a session is left to do. */
+/* Returns true if nothing of a session is left to do. */
 static bool is_idle(const struct row_writer *g)
 {
     return !g->begun && !g->failures && !g->window_count && !g->backlog.count && !g->announce_end;

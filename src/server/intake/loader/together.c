@@ -31,7 +31,7 @@ bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, in
     return g->begun && (ended || age >= (t->waiting ? WAITING * after : after));
 }
 
-/* A session's transaction and its result. */
+/* Holds a session's transaction and its result. */
 struct committing {
     struct row_writer *g;
     bool entry; /* of the session is new */
@@ -48,7 +48,7 @@ struct together {
     size_t count;
 };
 
-/* May be called again, since the first transaction may have been rolled back. */
+/* This function may be called again, since the first transaction may have been rolled back. */
 static int put_entries(void *arg, struct err *e)
 {
     const struct together *all = arg;
