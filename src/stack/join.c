@@ -42,7 +42,7 @@ static bool join_is_loop(const struct unwind_frame *f)
     return f->at - begin < atomic_load_explicit(&loop_end, memory_order_relaxed) - begin;
 }
 
-/* True if there are as many calls of the loop as Python frames. */
+/* Returns true if there are as many calls of the loop as Python frames. */
 static bool join_counts(const struct join_walk *w)
 {
     size_t loops = 0;
@@ -82,7 +82,8 @@ static size_t join_begin(const struct join_walk *w, const void *from)
     return begin;
 }
 
-/* True if a frame belongs neither to the driver nor to the system's code that starts threads. */
+/* Returns true if a frame belongs neither to the driver nor to the system's code that starts
+ * threads. */
 static bool join_has_user(const struct join_walk *w, size_t begin)
 {
     uint32_t last = UINT32_MAX;

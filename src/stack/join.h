@@ -11,14 +11,14 @@
 
 enum join_mark { JOIN_TRUNCATED, JOIN_DRIVER, JOIN_UNKNOWN, JOIN_COLLECTING };
 
-/* A place. Two stacks are equal if all their items are. */
+/* Describes a place. Two stacks are equal if all their items are. */
 struct join_item {
     uint64_t what;  /* NATIVE: the instruction; PYTHON: key of the code; MARK: enum join_mark */
     uint32_t where; /* NATIVE: number of the module; PYTHON: place in the code; MARK: 0 */
     uint32_t kind;  /* enum stack_kind */
 };
 
-/* The result of a walk. */
+/* Holds the result of a walk. */
 struct join_walk {
     const struct unwind_frame *native;
     size_t natives;

@@ -53,7 +53,7 @@ static _Atomic(struct seat *) seats[SEATS];
 static _Atomic uint32_t seats_count; /* numbers given out; may pass SEATS */
 static _Atomic uint64_t seatless;    /* captures lost for lack of a seat */
 
-/* The seat that this thread used last. */
+/* Holds the seat that this thread used last. */
 static __thread uint32_t seat_hint __attribute__((tls_model("initial-exec")));
 
 static __attribute__((noinline, cold)) struct seat *seat_make(void)
@@ -143,7 +143,7 @@ int stacks_open(bool python, struct err *e)
     return 0;
 }
 
-/* True if this capture, as far as it was walked, equals the seat's last one. */
+/* Returns true if this capture, as far as it was walked, equals the seat's last one. */
 static inline bool seat_again(const struct seat *s, const struct join_walk *walk, const void *from)
 {
     if (!s->native.same || !s->id || s->from != from || s->pythons != walk->pythons)
@@ -156,7 +156,7 @@ static inline bool seat_again(const struct seat *s, const struct join_walk *walk
     return true;
 }
 
-/* True if the walk ended in a module that got no slot. */
+/* Returns true if the walk ended in a module that got no slot. */
 static __attribute__((noinline, cold)) bool stacks_is_cut(const struct unwind *u)
 {
     const struct unwind_frame *last = u->n ? &u->frames[u->n - 1] : NULL;
@@ -223,7 +223,7 @@ enum {
         20 * 1000 * 1000, /* least time between steps: every thread sees a store much sooner */
 };
 
-/* Used by the collector only. */
+/* Holds what the collector alone uses. */
 static struct {
     enum { NOTHING_UNLISTED, UNLISTED, FORGOTTEN } step;
     int64_t noted; /* ns: time of the last step */
@@ -255,8 +255,8 @@ static void seats_note(void)
     }
 }
 
-/* True if all captures that were noted have ended. If a seat is held again, its count of captures
- * has changed. */
+/* Returns true if all captures that were noted have ended. If a seat is held again, its count of
+ * captures has changed. */
 static bool seats_have_ended(void)
 {
     for (uint32_t i = 0; i < seats_made(); i++) {

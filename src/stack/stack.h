@@ -28,8 +28,8 @@ struct stacks_stats {
     uint64_t bytes; /* of memory that grows with distinct stacks */
 };
 
-/* Called once per process, before the first capture; later calls do nothing. python: also read
- * Python's frames, if the interpreter is of a known version. [owner] */
+/* This is called once per process, before the first capture; later calls do nothing. python: also
+ * read Python's frames, if the interpreter is of a known version. [owner] */
 int stacks_open(bool python, struct err *e);
 
 /* Returns the id of the calling thread's stack; 0: lost. The innermost frame is the caller of
@@ -48,7 +48,7 @@ const char *stacks_python(void);
 
 void stacks_stats(struct stacks_stats *out); /* [any] */
 
-/* For a forked child: resets state that other threads were changing. */
+/* Resets state, in a forked child, that other threads were changing. */
 void stacks_forget(void);
 
 #endif

@@ -43,7 +43,7 @@ static inline bool table_same(const struct record *r, const struct join_item *it
     return r->stack.depth == n && memcmp(r->items, items, n * sizeof *items) == 0;
 }
 
-/* The slot with the stack, or the empty slot where it belongs; NULL: the table is full. */
+/* Returns the slot with the stack, or the empty slot where it belongs; NULL: the table is full. */
 static inline _Atomic uint64_t *stack_table_find(uint64_t hash, const struct join_item *items,
                                                  size_t n, uint32_t *id)
 {

@@ -13,7 +13,7 @@ enum {
     STACK_DISTINCT = 65536, /* different stacks of a process */
 };
 
-/* A file of code as it was mapped when a stack first went through it. Never freed. */
+/* Describes a file of code as it was mapped when a stack first went through it. Never freed. */
 struct stack_module {
     uint32_t number;     /* from 1, in this process */
     bool unwinds;        /* the file has unwind tables for its functions */
@@ -25,7 +25,8 @@ struct stack_module {
     int64_t size, mtime; /* of the file, bytes and ns since the epoch; CELL_NULL's value: unknown */
 };
 
-/* A code object of Python, copied at first sight and identified by its content. Never freed. */
+/* Describes a code object of Python, copied at first sight and identified by its content. Never
+ * freed. */
 struct stack_code {
     uint32_t number; /* from 1, in this process */
     int first_line;
@@ -44,7 +45,7 @@ struct stack_place {
     const char *mark;                  /* MARK: static text, "<truncated>" */
 };
 
-/* A stack that was captured for the first time. Constant, never freed. */
+/* Describes a stack that was captured for the first time. Constant, never freed. */
 struct stack {
     uint32_t id;
     unsigned depth;                   /* number of places */

@@ -31,7 +31,7 @@ enum {
 
 enum probe { PROBE_UNKNOWN, PROBE_SIGPROCMASK, PROBE_READV };
 
-/* Page number << generation bits | generation. Relaxed: a word is complete in itself. */
+/* Holds page number << generation bits | generation. Relaxed: a word is complete in itself. */
 static _Atomic uint64_t pages[SAFE_PAGES];
 static _Atomic uint64_t generation = 1; /* never 0: an empty word matches none */
 static _Atomic int probe;               /* enum probe; every thread finds the same one */

@@ -13,14 +13,14 @@
 /* Copies n bytes; false: not all of them are readable, *to is then undefined. [hot] */
 bool safe_read(void *to, const void *from, size_t n);
 
-/* safe_read of eight bytes, cheaper if they are aligned. [hot] */
+/* Does what safe_read does, for eight bytes, cheaper if they are aligned. [hot] */
 bool safe_word(uint64_t *to, const void *from);
 
-/* True if this byte, and so its whole page of 4096 bytes, can be read. [hot] */
+/* Returns true if this byte, and so its whole page of 4096 bytes, can be read. [hot] */
 bool safe_there(const void *at);
 
-/* safe_read for memory that another thread may unmap at any moment: makes one system call each
- * time and remembers nothing. [hot, rare] */
+/* Does what safe_read does, for memory that another thread may unmap at any moment: makes one
+ * system call each time and remembers nothing. [hot, rare] */
 bool safe_read_any(void *to, const void *from, size_t n);
 
 /* Ends a generation: pages found readable are probed again. [collector, every flush] */

@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True if the instruction before ra is a call. *target: the called address; 0 if a register or
- * memory holds it. [hot] */
+/* Returns true if the instruction before ra is a call. *target: the called address; 0 if a register
+ * or memory holds it. [hot] */
 bool calls_before(uintptr_t ra, uintptr_t *target);
 
-/* True if the code before this instruction, back to the nearest begin of a function, saves and sets
- * the frame pointer. False proves nothing. [hot] */
+/* Returns true if the code before this instruction, back to the nearest begin of a function, saves
+ * and sets the frame pointer. False proves nothing. [hot] */
 bool calls_frame(uintptr_t at);
 
 #endif

@@ -35,7 +35,7 @@ enum { /* pointer encodings of .eh_frame */
        ENC_DATAREL = 0x30,
 };
 
-/* The contents of an FDE and its CIE. */
+/* Holds the contents of an FDE and its CIE. */
 struct entry {
     uintptr_t begin, end; /* instructions it covers */
     uint64_t code_align;
@@ -284,7 +284,7 @@ static bool entry_find(const struct module *m, uintptr_t pc, struct entry *e)
 
 /* ---- the program ---- */
 
-/* The state of a running program. */
+/* Holds the state of a running program. */
 struct machine {
     const struct entry *entry;
     struct cfi_row row;

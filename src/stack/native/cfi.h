@@ -17,7 +17,7 @@ enum {
     CFI_NO_REG = 255,   /* a constant */
 };
 
-/* The value reg + offset; with load, the word stored there, plus after. */
+/* Describes the value reg + offset; with load, the word stored there, plus after. */
 struct cfi_value {
     uint8_t reg;    /* DWARF number, CFI_CFA or CFI_NO_REG */
     bool load;      /* the 8 bytes at reg + offset */
@@ -44,7 +44,7 @@ struct cfi_row {
     bool signal; /* the frame was interrupted, not called */
 };
 
-/* A range of bytes to read. A read beyond its end gives 0 and sets bad. */
+/* Describes a range of bytes to read. A read beyond its end gives 0 and sets bad. */
 struct cfi_bytes {
     const uint8_t *at, *end;
     bool bad;
@@ -62,7 +62,7 @@ bool cfi_expression(struct cfi_bytes b, uintptr_t pc, bool cfa, struct cfi_value
  * or not supported. [hot, first sight] */
 bool cfi_find(const struct module *m, uintptr_t pc, struct cfi_row *out);
 
-/* An entry of .eh_frame. */
+/* Describes an entry of .eh_frame. */
 struct cfi_entry {
     uintptr_t next;       /* address of the next entry; 0: this is the terminator */
     uintptr_t begin, end; /* instructions it covers; 0, 0: a CIE, or not supported */
@@ -71,7 +71,7 @@ struct cfi_entry {
 /* Reads the entry at an address; false: it cannot be read. [hot, first sight] */
 bool cfi_entry_at(const struct module *m, uintptr_t at, struct cfi_entry *out);
 
-/* The address range of the function with pc, by the table; false: the table has none. */
+/* Finds the address range of the function with pc, by the table; false: the table has none. */
 bool cfi_range(const struct module *m, uintptr_t pc, uintptr_t *begin, uintptr_t *end);
 
 #endif

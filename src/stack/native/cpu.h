@@ -48,7 +48,7 @@ static inline uintptr_t cpu_address(uintptr_t ra)
 #endif
 }
 
-/* A macro, so that it reads the registers of the function in which it is expanded. */
+/* This is a macro, so that it reads the registers of the function in which it is expanded. */
 #if defined(__x86_64__)
 static inline __attribute__((always_inline)) void cpu_here(struct cpu_regs *r)
 {

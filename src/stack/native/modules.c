@@ -38,7 +38,7 @@ enum {
     SCARCE = MODULES_MAX / 4,        /* fewer free slots: slots of unloaded modules are freed */
 };
 
-/* libc's struct dl_find_object, which older headers lack. */
+/* Declares libc's struct dl_find_object, which older headers lack. */
 struct found_object {
     unsigned long long flags;
     void *begin, *end;
@@ -78,23 +78,24 @@ static _Atomic uint32_t modules_ever;  /* numbers given out; may pass MODULES_EV
 static _Atomic uint16_t modules_index[MODULES_INDEX];
 static atomic_bool modules_full;
 
-/* Slots that were used and are free again: a ring with room for all, which the collector fills
- * (release at freed_to, partner: acquire in slot_take). */
+/* Holds slots that were used and are free again: a ring with room for all, which the collector
+ * fills (release at freed_to, partner: acquire in slot_take). */
 static _Atomic uint16_t freed[MODULES_MAX];
 static _Atomic uint32_t freed_from, freed_to;
 
-/* Used by the collector only: slots that searches no longer find, and that are not free yet. */
+/* Holds, for the collector alone, slots that searches no longer find, and that are not free yet. */
 static struct {
     uint16_t slots[MODULES_MAX];
     uint32_t count;
 } unlisted;
 
-/* Put into a slot whose module another thread registered first. It is equal to no mapping. */
+/* This is put into a slot whose module another thread registered first. It is equal to no
+ * mapping. */
 static struct module nobody;
 
 /* ---- looking up a mapping ---- */
 
-/* The copy that the writer fills, under snapshot_busy. */
+/* Holds the copy that the writer fills, under snapshot_busy. */
 static struct {
     struct mapping rows[SNAPSHOT_MAX];
     uint32_t count;
@@ -185,8 +186,8 @@ static void snapshot_renew(void)
     atomic_store_explicit(&snapshot_busy, false, memory_order_release);
 }
 
-/* Binary search; false also if the rows were written meanwhile. Acquire: the rows are read before
- * the turn is read again. */
+/* Does a binary search; false also if the rows were written meanwhile. Acquire: the rows are read
+ * before the turn is read again. */
 static bool snapshot_search(uintptr_t pc, struct mapping *out)
 {
     for (int i = 0; i < SNAPSHOT_TRIES; i++) {
@@ -236,7 +237,7 @@ static inline bool mapping_at(uintptr_t pc, struct mapping *out)
 
 /* ---- the table ---- */
 
-/* True if the mapping still contains the words that identify this module. */
+/* Returns true if the mapping still contains the words that identify this module. */
 static inline bool module_still(const struct module *m, const struct mapping *map)
 {
     if (!m || m->pub.begin != map->begin || m->pub.end != map->end)
@@ -254,7 +255,7 @@ static uint32_t module_hash(uintptr_t begin)
     return (uint32_t)((uint64_t)(begin >> 12) * 0x9e3779b97f4a7c15u >> 40) % MODULES_INDEX;
 }
 
-/* A free slot; 0: none. */
+/* Returns a free slot; 0: none. */
 static uint32_t slot_take(void)
 {
     uint32_t from = atomic_load_explicit(&freed_from, memory_order_relaxed);

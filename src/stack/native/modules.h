@@ -46,20 +46,20 @@ struct module {
  * file, or there is no room. [hot, registers at first sight] */
 uint32_t modules_find(uintptr_t pc);
 
-/* True if the module is still mapped at that address. [hot] */
+/* Returns true if the module is still mapped at that address. [hot] */
 bool modules_is(uint32_t slot, uintptr_t pc);
 
-/* NULL for slot 0 and for slots that are not in use. [hot] */
+/* Returns NULL for slot 0 and for slots that are not in use. [hot] */
 const struct module *modules_get(uint32_t slot);
 
-/* True if a module was refused for lack of room since slots were last freed. [hot] */
+/* Returns true if a module was refused for lack of room since slots were last freed. [hot] */
 bool modules_are_full(void);
 
-/* Free the slots of unloaded modules in three steps, if few slots are left. modules_unlist makes
-  * searches not find them any more, and returns their number, or 0 if there is enough room. Once
-  * every walk that was under way then has ended, the caller makes rows that name them be forgotten
-  * (rows_clear). Once every walk that was under way at that time has ended, too, the next function
-  * frees them. [collector] */
+/* These functions free the slots of unloaded modules in three steps, if few slots are left.
+ * modules_unlist makes searches not find them any more, and returns their number, or 0 if there is
+ * enough room. Once every walk that was under way then has ended, the caller makes rows that name
+ * them be forgotten (rows_clear). Once every walk that was under way at that time has ended, too,
+ * the next function frees them. [collector] */
 uint32_t modules_unlist(void);
 void modules_free_unlisted(void);
 
@@ -74,7 +74,7 @@ void modules_describe_loaded(void);
 /* Reads the list of loaded modules again, if libc cannot be asked without a lock. [collector] */
 void modules_refresh(void);
 
-/* For a forked child: a snapshot that another thread was writing is written again. */
+/* Writes a snapshot again, in a forked child, that another thread was writing. */
 void modules_forget(void);
 
 /* Returns the part that a file plays in a stack, by its name. */

@@ -36,7 +36,7 @@ enum {
     MAPS_LINE = 1024, /* longest line of /proc/self/maps that is parsed */
 };
 
-/* The program headers that are used here. */
+/* Holds the program headers that are used here. */
 struct headers {
     uintptr_t bias;
     uintptr_t note[4], note_size[4];

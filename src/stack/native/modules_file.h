@@ -10,7 +10,7 @@ enum { MODULE_PAGE = 4096 };
  * is not an ELF file with its header in memory. [hot, first sight] */
 bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, const char *name);
 
-/* A line of /proc/self/maps. */
+/* Describes a line of /proc/self/maps. */
 struct module_mapping {
     uintptr_t end; /* of that line's pages, not of the whole file */
     unsigned int major, minor;
@@ -21,8 +21,8 @@ struct module_mapping {
 /* Reads the line of the mapping that begins at that address; false: there is none. [any] */
 bool module_file_mapping(uintptr_t begin, struct module_mapping *out);
 
-/* True if only the file, or the system's list of mappings, says which file is mapped there, because
- * the loader's name is no absolute path, or no build id is in memory. */
+/* Returns true if only the file, or the system's list of mappings, says which file is mapped there,
+ * because the loader's name is no absolute path, or no build id is in memory. */
 bool module_file_needs_file(uintptr_t begin, const char *name);
 
 /* Returns a hash of the loader's name, never 0. [hot] */

@@ -46,7 +46,7 @@ static void rows_store(struct slot *s, uintptr_t pc, union row row)
     atomic_store_explicit(&s->row, row.word, memory_order_relaxed);
 }
 
-/* True if a field of so many bits can hold the distance. */
+/* Returns true if a field of so many bits can hold the distance. */
 static bool rows_fits(int64_t bytes, int bits, int64_t *units)
 {
     *units = bytes / 8;

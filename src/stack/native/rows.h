@@ -22,7 +22,7 @@ enum rows_fp {
     ROWS_FP_BASE,     /* stored at the CFA's base register + fp_offset */
 };
 
-/* A row in one word. Distances are in units of 8 bytes. */
+/* Holds a row in one word. Distances are in units of 8 bytes. */
 union row {
     uint64_t word; /* 0: an empty slot; see rows_at */
     struct {
@@ -40,7 +40,7 @@ union row {
     };
 };
 
-/* The row of an instruction. A new row is made at first sight. [hot] */
+/* Returns the row of an instruction. A new row is made at first sight. [hot] */
 union row rows_at(uintptr_t pc);
 
 /* Makes the row again, for an address where another module is mapped now. [hot, first sight] */
@@ -49,7 +49,7 @@ union row rows_make(uintptr_t pc);
 /* Forgets all rows, because modules or the meaning of the interpreter bit have changed. [any] */
 void rows_clear(void);
 
-/* How often all rows were forgotten: rows of different ages cannot be compared. [hot] */
+/* Returns how often all rows were forgotten: rows of different ages cannot be compared. [hot] */
 uint32_t rows_age(void);
 
 #endif

@@ -56,7 +56,7 @@ struct walk {
     uint64_t words;                  /* ... that have been written */
 };
 
-/* A caller as computed from the callee's row. */
+/* Describes a caller as computed from the callee's row. */
 struct step {
     uintptr_t cfa, ra, fp;
     bool signal; /* ra is an instruction that was interrupted */
@@ -144,8 +144,8 @@ static bool walk_place(struct walk *w, size_t i, struct cfi_place p, unsigned re
     }
 }
 
-/* The value of a register while frame i runs: as the nearest callee saved it, else as at the
- * beginning of the walk. */
+/* Returns the value of a register while frame i runs: as the nearest callee saved it, else as at
+ * the beginning of the walk. */
 static bool walk_register(struct walk *w, size_t i, unsigned reg, int depth, uintptr_t *out)
 {
     struct cfi_row c;
@@ -187,8 +187,9 @@ static bool step_complex(struct walk *w, size_t i, struct step *s)
     return walk_place(w, i, c.reg[c.ra], c.ra, WALK_DEPTH, &s->ra);
 }
 
-/* True if the call before ra can have led to the instruction `at`, which no table covers. A direct
- * call leads to the beginning of the function, which is before `at` and has no table either. */
+/* Returns true if the call before ra can have led to the instruction `at`, which no table covers. A
+ * direct call leads to the beginning of the function, which is before `at` and has no table
+ * either. */
 static bool step_called(uintptr_t ra, uintptr_t at, uint32_t module)
 {
     uintptr_t target, begin, end;
@@ -201,8 +202,8 @@ static bool step_called(uintptr_t ra, uintptr_t at, uint32_t module)
     return !module || !cfi_range(modules_get(module), target, &begin, &end);
 }
 
-/* True if there may be another return address between sp and fp. Then the frame pointer can be that
- * of a function further out, and following it would skip the caller. */
+/* Returns true if there may be another return address between sp and fp. Then the frame pointer can
+ * be that of a function further out, and following it would skip the caller. */
 static bool step_skips(struct walk *w, uintptr_t at, uintptr_t sp, uintptr_t fp)
 {
     uintptr_t word, target;
@@ -269,7 +270,7 @@ static inline bool step_fast(const struct walk *w, const struct unwind_frame *f,
     return walk_read(w, cfa + (uintptr_t)((int64_t)row.ra_offset * 8), &s->ra);
 }
 
-/* True if the row's module is still mapped there. Checked once per walk. */
+/* Returns true if the row's module is still mapped there. Checked once per walk. */
 static inline bool walk_module(struct walk *w, union row row, uintptr_t at)
 {
     uint32_t module = row.module;
@@ -301,8 +302,9 @@ static inline void walk_note(const struct walk *w, struct unwind_frame *f, uintp
     f->up = saved ? (int32_t)up * 8 : 0;
 }
 
-/* True if a frame that has not moved, with the same stack pointer, still has its caller. The two
- * words decide: the CFA is unchanged, because it is computed from the two registers only. */
+/* Returns true if a frame that has not moved, with the same stack pointer, still has its caller.
+ * The two words decide: the CFA is unchanged, because it is computed from the two registers
+ * only. */
 static inline __attribute__((no_sanitize("address", "thread"))) bool
 walk_stays(const struct unwind_frame *f)
 {
@@ -310,7 +312,7 @@ walk_stays(const struct unwind_frame *f)
            (!f->up || *(const uintptr_t *)(f->cfa + (uintptr_t)(intptr_t)f->up) == f[1].fp);
 }
 
-/* Like walk_stays, computed again from the registers. */
+/* Does what walk_stays does, computed again from the registers. */
 static inline bool walk_steps(const struct walk *w, const struct unwind_frame *f, uintptr_t sp)
 {
     struct step s;
@@ -339,7 +341,7 @@ static inline size_t walk_again(struct walk *w, size_t i, uintptr_t sp)
     return (size_t)(f - begin) + 1;
 }
 
-/* The frame of the last walk with this stack pointer; *at moves on with the walk. */
+/* Finds the frame of the last walk with this stack pointer; *at moves on with the walk. */
 static inline bool walk_meets(const struct walk *w, size_t *at, uintptr_t sp,
                               const struct unwind_frame *f)
 {

@@ -29,7 +29,7 @@ enum unwind_end {
     UNWIND_FULL,          /* UNWIND_MOST frames */
 };
 
-/* A walk, and room for the next one. All zero: no walk yet. One thread uses it at a time. */
+/* Holds a walk, and room for the next one. All zero: no walk yet. One thread uses it at a time. */
 struct unwind {
     const struct unwind_frame *frames; /* innermost first */
     size_t n;

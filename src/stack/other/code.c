@@ -26,7 +26,7 @@ enum {
     HEAD = 16, /* size and hash of an object, from OBJECT_SIZE on */
 };
 
-/* The pieces of one code object in a batch. */
+/* Holds the pieces of one code object in a batch. */
 struct asked {
     struct other_code *code;
     int head, name, file, table; /* -1: not asked for */
@@ -83,7 +83,8 @@ static uint64_t code_print_more(uint64_t print, const char *bytes, size_t n)
     return (print ^ intern_hash(bytes, n)) * 0x9e3779b97f4a7c15u + n;
 }
 
-/* How many bytes of an object are needed, by its size and hash. data: where its bytes begin. */
+/* Returns how many bytes of an object are needed, by its size and hash. data: where its bytes
+ * begin. */
 static uint32_t code_print_bytes(const char head[HEAD], uint32_t data, uint64_t most)
 {
     uint64_t size = code_word(head), hash = code_word(head + 8);
@@ -158,7 +159,7 @@ static bool code_learn(struct other_reader *r, uintptr_t address, struct other_c
     return true;
 }
 
-/* True if the copies show the code object that is remembered. */
+/* Returns true if the copies show the code object that is remembered. */
 static bool code_is_known(const struct other_reader *r, const struct asked *a)
 {
     const struct other_code *e = a->code;

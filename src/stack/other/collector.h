@@ -26,8 +26,8 @@ struct collector {
 /* Asks for the memory of a look; other_run copies it. */
 void collector_ask(struct collector *c, struct other_reader *r);
 
-/* True if that look found the thread with this state in the collector. Call this function after
- * every look, because a look without a collection ends the collection before. */
+/* Returns true if that look found the thread with this state in the collector. Call this function
+ * after every look, because a look without a collection ends the collection before. */
 bool collector_runs(struct collector *c, const struct other_reader *r, uintptr_t state);
 
 #endif

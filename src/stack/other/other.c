@@ -33,7 +33,7 @@ struct stack_other {
     uint16_t sources[STACK_DEPTH + 1];
 };
 
-/* The frames on which a pair of looks agrees. */
+/* Holds the frames on which a pair of looks agrees. */
 struct agreed {
     size_t n, missing; /* frames kept, and at most how many there are further in */
     bool whole, cut, collects;
@@ -71,7 +71,7 @@ static bool other_word(struct snapshot *s, uint64_t *to, uintptr_t from)
     return true;
 }
 
-/* wanted: its thread_id; 0: the main thread's. */
+/* Finds a thread of the main interpreter. wanted: its thread_id; 0: the main thread's. */
 static bool other_find_in(struct snapshot *s, const struct python_layout *l, uint64_t wanted,
                           struct stack_other_thread *out)
 {
@@ -194,7 +194,7 @@ static bool frames_same(const struct other_frame *x, const struct other_frame *y
     return x->frame == y->frame && x->code == y->code;
 }
 
-/* How many frames agree: in everything, and with another instruction in the innermost. */
+/* Counts how many frames agree: in everything, and with another instruction in the innermost. */
 struct common {
     size_t a, b; /* frames of each up to their common outermost one */
     size_t strict, n;
@@ -220,7 +220,7 @@ static struct common looks_common(const struct other_look *one, const struct oth
     return c;
 }
 
-/* True if a look is whole: all of its frames are in the other one, or its inner frames were
+/* Returns true if a look is whole: all of its frames are in the other one, or its inner frames were
  * alike in all copies while nobody moved the top, and the other look agrees on those further out
  * and on one of the inner ones, which vouches for its callers. end: frames up to the common
  * outermost one. */

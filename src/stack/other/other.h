@@ -9,15 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A thread of Python. If the memory of its state has become that of another thread, the id differs,
- * unless that thread also got the stack of the ended one. */
+/* Identifies a thread of Python. If the memory of its state has become that of another thread, the
+ * id differs, unless that thread also got the stack of the ended one. */
 struct stack_other_thread {
     uintptr_t state;    /* its PyThreadState */
     uint64_t thread_id; /* pthread_self() of it */
 };
 
-/* The calling thread as a Python thread. False: it has no Python thread state, or Python is not
- * read. Costs as little as the beginning of a capture. [hot] */
+/* Finds the calling thread as a Python thread. False: it has no Python thread state, or Python is
+ * not read. Costs as little as the beginning of a capture. [hot] */
 bool stack_other_self(struct stack_other_thread *out);
 
 /* The thread that the main interpreter calls its main thread, from the interpreter's list. False:
@@ -25,15 +25,16 @@ bool stack_other_self(struct stack_other_thread *out);
  * closes descriptors, so it is not for a hot path. [any] */
 bool stack_other_main(struct stack_other_thread *out);
 
-/* Like stack_other_main, for the thread whose pthread_self() is thread_id. */
+/* Does what stack_other_main does, for the thread whose pthread_self() is thread_id. */
 bool stack_other_find(uint64_t thread_id, struct stack_other_thread *out);
 
-/* True if the futex at that address is that of the GIL, so that a thread that blocks on it waits
- * for the GIL. Locks that programs make are elsewhere. False also if Python is not read. [any] */
+/* Returns true if the futex at that address is that of the GIL, so that a thread that blocks on it
+ * waits for the GIL. Locks that programs make are elsewhere. False also if Python is not read.
+ * [any] */
 bool stack_other_gil(uintptr_t futex);
 
-/* A reader of other threads. One thread at a time uses it, with all signals blocked. It works in a
- * forked child, too, where it opens its own descriptors. */
+/* This is a reader of other threads. One thread at a time uses it, with all signals blocked. It
+ * works in a forked child, too, where it opens its own descriptors. */
 struct stack_other;
 
 /* Opens a reader, which the caller closes. GPUFL_E_STATE: stacks_open has not found Python yet;
@@ -48,8 +49,8 @@ void stack_other_close(struct stack_other *o); /* NULL is fine [owner] */
 bool stack_other_holder(struct stack_other *o, uintptr_t futex, struct stack_other_thread *out,
                         int32_t *tid);
 
-/* How memory is copied: "memfd", "pipe", "process_vm_readv", "none". Static text. For tests.
- * [owner] */
+/* Returns how memory is copied: "memfd", "pipe", "process_vm_readv", "none". Static text. For
+ * tests. [owner] */
 const char *stack_other_how(const struct stack_other *o);
 
 enum stack_other_result {

@@ -214,7 +214,7 @@ enum {
     FILLER_BYTES = 8,
 };
 
-/* The pieces of a look that have a meaning of their own; -1: not asked for. Each copy of the
+/* Holds the pieces of a look that have a meaning of their own; -1: not asked for. Each copy of the
  * innermost frames has `inners` pieces, from inner[copy] on. */
 struct asked {
     int state, top[TOPS], inner[COPIES], inners, state_again;
@@ -314,7 +314,7 @@ static void other_chunk(const struct other_reader *r, struct other_guess *g, con
         g->chunk = g->limit = g->used = 0;
 }
 
-/* Where a frame is in one of these pieces; NULL: in none. *piece becomes the piece. */
+/* Returns where a frame is in one of these pieces; NULL: in none. *piece becomes the piece. */
 static const char *other_inner(const struct other_reader *r, const struct asked *a, uintptr_t frame,
                                int *piece)
 {
@@ -414,7 +414,7 @@ static bool other_copy(struct other_reader *r, const struct stack_other_thread *
     return true;
 }
 
-/* True if the copy of a frame that has called another one can be right. */
+/* Returns true if the copy of a frame that has called another one can be right. */
 static bool other_runs(const struct python_layout *l, const char *frame)
 {
     unsigned state = l->frame_state ? (unsigned char)frame[l->frame_state] : 0;
@@ -423,8 +423,8 @@ static bool other_runs(const struct python_layout *l, const char *frame)
     return l->cframe ? state == STATE_EXECUTING || state == STATE_UNWINDING : state == 1;
 }
 
-/* True if a chain can end with this record. (A popped frame and a waiting generator have no caller
- * either.) */
+/* Returns true if a chain can end with this record. (A popped frame and a waiting generator have no
+ * caller either.) */
 static bool other_ends(const struct python_layout *l, const char *frame, unsigned owner)
 {
     if (l->chain == CHAIN_OBJECTS)
@@ -432,8 +432,8 @@ static bool other_ends(const struct python_layout *l, const char *frame, unsigne
     return l->chain == CHAIN_ENTRIES ? owner >= l->entry_owner : owner != OWNER_GENERATOR;
 }
 
-/* True if the chain leads back into itself. Frames of two moments can do that: 3.9 and 3.10 use
- * the frame objects of calls that are over again, in another order. */
+/* Returns true if the chain leads back into itself. Frames of two moments can do that: 3.9 and 3.10
+ * use the frame objects of calls that are over again, in another order. */
 static bool other_visited(const struct other_look *to, uintptr_t frame)
 {
     for (size_t i = 0; i < to->n; i++)

@@ -17,7 +17,7 @@ enum {
     OTHER_SCRATCH = 64 * 1024, /* bytes at the end of the snapshot for single reads */
 };
 
-/* A frame as it is in memory; the rest is read from its code object. */
+/* Holds a frame as it is in memory; the rest is read from its code object. */
 struct other_frame {
     uintptr_t frame, code, at; /* at: the instruction, as the version stores it */
     uint8_t owner;
@@ -41,7 +41,7 @@ struct other_look {
     bool collects; /* the thread was in the garbage collector */
 };
 
-/* Where a thread's frames were at the look before. */
+/* Says where a thread's frames were at the look before. */
 struct other_guess {
     uintptr_t state; /* 0: unused */
     uintptr_t loop, top, chunk, limit, used;
@@ -53,7 +53,7 @@ struct other_guess {
     } extra[OTHER_EXTRAS];
 };
 
-/* A code object that was seen before, with the values by which it is recognized. */
+/* Holds a code object that was seen before, with the values by which it is recognized. */
 struct other_code {
     uintptr_t code; /* 0: unused */
     uint64_t print, key;
@@ -89,12 +89,12 @@ struct other_reader {
     struct python_content content;
 };
 
-/* 0; GPUFL_E_UNAVAILABLE: other threads of this interpreter cannot be read, or memory cannot be
- * copied; GPUFL_E_NOMEM. Call other_read_fini also after an error. [owner] */
+/* Returns 0; GPUFL_E_UNAVAILABLE: other threads of this interpreter cannot be read, or memory
+ * cannot be copied; GPUFL_E_NOMEM. Call other_read_fini also after an error. [owner] */
 int other_read_init(struct other_reader *r);
 void other_read_fini(struct other_reader *r);
 
-/* Called before the first look of a walk: gives a forked child its own reader. Returns what
+/* This is called before the first look of a walk: gives a forked child its own reader. Returns what
  * other_read_init returns. */
 int other_read_here(struct other_reader *r);
 
@@ -105,7 +105,7 @@ bool other_look(struct other_reader *r, const struct stack_other_thread *t, stru
  * [owner] */
 bool other_codes(struct other_reader *r, struct other_look *look);
 
-/* Functions that both files use: pieces are asked for, and then copied with as few system calls as
+/* Both files use these functions: pieces are asked for, and then copied with as few system calls as
  * unreadable pieces allow. other_ask returns a piece's number, or -1 if there is no room.
  * other_piece returns NULL if the piece could not be copied whole. [owner] */
 void other_begin(struct other_reader *r);

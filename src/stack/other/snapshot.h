@@ -23,7 +23,7 @@ enum {
 
 enum snapshot_kind { SNAPSHOT_MEMFD, SNAPSHOT_PIPE, SNAPSHOT_READV, SNAPSHOT_NONE };
 
-/* A descriptor of ours, and which file it was: the program may have closed it. */
+/* Holds a descriptor of ours, and which file it was: the program may have closed it. */
 struct snapshot_file {
     int fd; /* -1: none */
     dev_t dev;
@@ -37,7 +37,7 @@ struct snapshot {
     pid_t pid;                      /* the process it belongs to */
 };
 
-/* 0; GPUFL_E_NOMEM; GPUFL_E_UNAVAILABLE: the process may use none of the three ways. Call
+/* Returns 0; GPUFL_E_NOMEM; GPUFL_E_UNAVAILABLE: the process may use none of the three ways. Call
  * snapshot_close also after an error. [owner] */
 int snapshot_open(struct snapshot *s);
 void snapshot_close(struct snapshot *s);

@@ -13,7 +13,7 @@
  *
  * Kept copies are in an arena that only grows, up to a limit, and are found by key in a table of
  * pointers that are stored once: there is no lock, and nothing to repair after a fork. If two
- * threads store the same copy, the memory of the second is wasted. Any thread. */
+ * threads store the same copy, the memory of the second is wasted. Called by any thread. */
 #include "stack/common/safe.h"
 #include "stack/python/inside.h"
 
@@ -30,7 +30,7 @@ enum {
     CHUNK = 256,            /* bytes read at once */
 };
 
-/* Terms of a fingerprint. */
+/* Lists the terms of a fingerprint. */
 enum {
     SUM_ADDRESSES,
     SUM_PARTS,
@@ -95,7 +95,8 @@ bool python_look(struct python_sight *s, uintptr_t first, uintptr_t last)
     return true;
 }
 
-/* A fingerprint: a sum of pairs of words times factors of their own, folded once at the end. */
+/* Holds a fingerprint: a sum of pairs of words times factors of their own, folded once at the
+ * end. */
 typedef unsigned __int128 code_sum;
 
 static inline __attribute__((always_inline)) code_sum code_term(uint64_t nth, uint64_t a,
@@ -202,7 +203,7 @@ static long code_text(const struct python_layout *l, const struct python_reader 
     return to - out;
 }
 
-/* The hash of a code object's kept content; 0: unreadable. */
+/* Returns the hash of a code object's kept content; 0: unreadable. */
 static __attribute__((noinline)) uint64_t code_content(const struct python_layout *l,
                                                        const struct python_view *v)
 {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The tables of a file's dynamic section; NULL: it has none. */
+/* Holds the tables of a file's dynamic section; NULL: it has none. */
 struct tables {
     const ElfW(Sym) * symbols;
     const char *texts;

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* True if a loaded file, also one opened with RTLD_LOCAL, defines the symbol. [any] */
+/* Returns true if a loaded file, also one opened with RTLD_LOCAL, defines the symbol. [any] */
 bool dynsym_is_defined(const char *name);
 
 #endif

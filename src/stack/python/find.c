@@ -80,7 +80,7 @@ static const struct {
 #undef CHECK
 };
 
-/* Functions between the loop and C functions, for programs that contain the interpreter. */
+/* Lists functions between the loop and C functions, for programs that contain the interpreter. */
 static const char *const between[] = {
     "_PyEval_EvalFrameDefault",
     "PyEval_EvalCode",
@@ -287,7 +287,7 @@ static void find_add_range(uintptr_t begin, uintptr_t end)
     atomic_store_explicit(&range_count, n + 1, memory_order_release);
 }
 
-/* True if a file contains only an interpreter: python3.12, libpython3.12.so.1.0. */
+/* Returns true if a file contains only an interpreter: python3.12, libpython3.12.so.1.0. */
 static bool find_is_python_file(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -55,7 +55,7 @@ enum {
     LINE_MOST = 1 << 28,
 };
 
-/* The parts of a code object that identify it. */
+/* Holds the parts of a code object that identify it. */
 struct python_view {
     uintptr_t code;
     uintptr_t file, name, table; /* objects */
@@ -75,7 +75,7 @@ struct python_sight {
 /* Asks safe.h for the pages from first to last. [hot] */
 bool python_look(struct python_sight *s, uintptr_t first, uintptr_t last);
 
-/* True if n bytes can be read now. [hot] */
+/* Returns true if n bytes can be read now. [hot] */
 static inline bool python_see(struct python_sight *s, uintptr_t from, size_t n)
 {
     uintptr_t first = from >> SIGHT_PAGE_BITS, last = (from + n - 1) >> SIGHT_PAGE_BITS;
@@ -130,13 +130,13 @@ enum {
     PYTHON_TABLE_MOST = 1 << 20, /* bytes of a line table; a longer one is not kept */
 };
 
-/* A way to read the interpreter's memory. False: not all n bytes can be read. */
+/* This is a way to read the interpreter's memory. False: not all n bytes can be read. */
 struct python_reader {
     bool (*read)(void *with, void *to, uintptr_t from, size_t n);
     void *with;
 };
 
-/* The content of a code object. */
+/* Holds the content of a code object. */
 struct python_content {
     long name_size, file_size; /* without the ends */
     uint64_t table_size;       /* as the interpreter says; only PYTHON_TABLE_MOST are read */
@@ -157,7 +157,7 @@ uint64_t python_content_key(const struct python_view *v, const struct python_con
 void python_content_keep(const struct python_layout *l, const struct python_view *v,
                          const struct python_content *c, uint64_t key);
 
-/* NULL: Python is not read. [hot] */
+/* Returns the layout of Python's structs; NULL: Python is not read. [hot] */
 const struct python_layout *python_layout(void);
 
 /* Notes how a walk ended, until one has succeeded: a good walk proves that the layout fits, bad
@@ -168,7 +168,7 @@ void python_judge(const struct python_layout *l, bool good);
 uint64_t python_key(const struct python_layout *l, struct python_sight *s,
                     const struct python_view *v);
 
-/* The line of a place; 0: unknown. UINT32_MAX: before the first instruction. [any] */
+/* Finds the line of a place; 0: unknown. UINT32_MAX: before the first instruction. [any] */
 int python_lines_find(enum python_lines_format format, const uint8_t *table, size_t size,
                       int first_line, uint32_t place);
 

@@ -2,7 +2,7 @@
  *
  * There are three formats, each with a decoder. All of them contain differences from the first
  * line, so that a table is read from its start to the wanted place. A damaged table gives 0,
- * unknown. No state, any thread. */
+ * unknown. The functions have no state. Called by any thread. */
 #include "stack/python/inside.h"
 
 enum {

@@ -9,7 +9,8 @@
  * Frames that the interpreter itself hides are left out: its entry records, frames that have not
  * run their first traceable instruction, the trampolines of __init__. Generators and coroutines are
  * in the chain while they run. In a thread with several interpreters, the frames are those of the
- * interpreter that it used last (before 3.12: first). No lock, no allocation; any thread. */
+ * interpreter that it used last (before 3.12: first). The functions take no lock and allocate
+ * nothing. Called by any thread. */
 #include "stack/common/safe.h"
 #include "stack/python/inside.h"
 
@@ -121,7 +122,7 @@ static inline bool walk_record(struct walk *w, uintptr_t frame, unsigned owner)
     return walk_take(w, &v, place);
 }
 
-/* In 3.11: the loop around a loop, and the frame that runs there. */
+/* Describes, for 3.11, the loop around a loop, and the frame that runs there. */
 struct loops {
     uintptr_t up, up_top; /* 0: none */
 };

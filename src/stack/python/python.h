@@ -44,14 +44,14 @@ size_t python_walk(struct python_frame *frames, size_t most);
  * room or unreadable. [hot, first sight] */
 const struct stack_code *python_code(const struct python_frame *f);
 
-/* The line of an instruction, from the line table kept with the code; 0: unknown. [hot, first
- * sight] */
+/* Returns the line of an instruction, from the line table kept with the code; 0: unknown. [hot,
+ * first sight] */
 int python_line(const struct stack_code *code, uint32_t place);
 
-/* True if this address is in the interpreter's loop, or in the part of the interpreter between its
- * loop and C functions; for folding. All code of an interpreter's file (python3.x, libpython3.x)
- * counts. In a program that contains an interpreter, the loop and the functions between it and C
- * functions count, if the program exports them. [hot] */
+/* Returns true if this address is in the interpreter's loop, or in the part of the interpreter
+ * between its loop and C functions; for folding. All code of an interpreter's file (python3.x,
+ * libpython3.x) counts. In a program that contains an interpreter, the loop and the functions
+ * between it and C functions count, if the program exports them. [hot] */
 bool python_is_interpreter(uintptr_t pc);
 
 /* Returns the memory that the copies of code objects have taken. [any] */
