@@ -126,7 +126,7 @@ static int find_names(struct answer *a, const struct answer_names *names, struct
 
 /* ---- delivering ------------------------------------------------------------------------------ */
 
-/* Memory for the columns of a chunk that cannot point into the answer. */
+/* This is memory for the columns of a chunk that cannot point into the answer. */
 struct pages {
     int64_t ints[STORE_COLUMNS_MAX][CHUNK_ROWS];
     struct store_text texts[STORE_COLUMNS_MAX][CHUNK_ROWS];
@@ -134,7 +134,7 @@ struct pages {
     struct store_vec vectors[STORE_COLUMNS_MAX];
 };
 
-/* False if the cell is unknown. */
+/* Returns false if the cell is unknown. */
 static bool fill_cell(const struct answer *a, struct pages *p, unsigned column, size_t at,
                       int64_t cell)
 {

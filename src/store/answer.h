@@ -1,7 +1,7 @@
 /* answer.h - builds the answer to a question: cells by row. Names stay ids until the end, when the
  * texts of all ids in the answer are read together.
  *
- * Both engines use it; each fills it in its own way. Owner's thread. */
+ * Both engines use it; each fills it in its own way. Called by the owner's thread only. */
 #ifndef GPUFL_STORE_ANSWER_H
 #define GPUFL_STORE_ANSWER_H
 
@@ -29,7 +29,7 @@ void answer_fini(struct answer *a);
 /* Adds a row of unknown cells, valid until the next one is added; NULL: no room, see a->error. */
 int64_t *answer_row(struct answer *a);
 
-/* The type of a column's cells while the answer is built: names are ids of the session; in
+/* Returns the type of a column's cells while the answer is built: names are ids of the session; in
  * questions across sessions they are texts. */
 enum store_type answer_stored(const struct answer *a, unsigned column);
 

@@ -17,7 +17,7 @@
 
 struct append;
 
-/* Dictionaries whose rows later rows complete (record_is_completed). */
+/* Counts the dictionaries whose rows later rows complete (record_is_completed). */
 enum { APPEND_COMPLETED = 2 };
 
 struct append_engine {
@@ -41,8 +41,8 @@ struct append_engine {
     int (*rest)(struct store_session *ss, int64_t summed, ask_take take, void *arg, struct err *e);
 };
 
-/* Rows of a dictionary that is completed, as the commit will leave them, in order: their columns,
- * then what the commit has to do with the row. */
+/* Holds rows of a dictionary that is completed, as the commit will leave them, in order: their
+ * columns, then what the commit has to do with the row. */
 struct completed {
     struct rowset rows;
     bool any; /* the commit has something to do */
@@ -63,15 +63,15 @@ struct append {
 void append_init(struct append *a, const struct append_engine *engine, struct store_session *ss);
 void append_fini(struct append *a);
 
-/* For the begin and the end of a transaction. append_load loads the state if necessary.
- * append_finish adds the rows that go with a commit; call it before the rows are sent.
+/* These functions are for the begin and the end of a transaction. append_load loads the state if
+ * necessary. append_finish adds the rows that go with a commit; call it before the rows are sent.
  * append_commit and append_rollback keep or drop what was added. */
 int append_load(struct append *a, struct err *e);
 int append_finish(struct append *a, struct err *e);
 void append_commit(struct append *a);
 void append_rollback(struct append *a);
 
-/* Operations of struct store_ops. STATE: no transaction of the session has begun. */
+/* These are operations of struct store_ops. STATE: no transaction of the session has begun. */
 int append_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
                  const size_t *lens, size_t n, struct err *e);
 int append_batch(struct store_session *ss, const struct wire_batch *b, struct err *e);

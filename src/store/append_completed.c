@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What the commit does with a row: the cell after the row's columns. */
+/* Says what the commit does with a row: the cell after the row's columns. */
 enum { ROW_STANDS, ROW_NEW, ROW_AMENDED };
 
 /* In DuckDB each amended row is a statement that reads all rows, so a sender could keep the loader
@@ -16,7 +16,7 @@ enum { ROW_STANDS, ROW_NEW, ROW_AMENDED };
  * written. */
 enum { AMENDED_MOST = 1 << 16 };
 
-/* The most rows: for devices far more than a host has, for threads as many as Linux has ids.
+/* Limits the rows: for devices far more than a host has, for threads as many as Linux has ids.
  * Further rows are left out. */
 static const struct {
     enum record_type type;

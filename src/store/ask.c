@@ -325,7 +325,7 @@ int ask_config_names(struct ask *a, unsigned column)
 
 /* ---- the questions --------------------------------------------------------------------------- */
 
-/* How a question is answered: by a template, or by a function if a template is not enough. */
+/* Says how a question is answered: by a template, or by a function if a template is not enough. */
 static const struct question {
     const char *template;
     int (*answer)(struct ask *a);

@@ -29,7 +29,7 @@
  *   join_all()         a join in which each match is a row; left_join_all() likewise
  *
  * Aliases differ from the columns around them, and sub-selects replace WITH, so that both dialects
- * agree on the meaning of a name. Owner's thread. */
+ * agree on the meaning of a name. Called by the owner's thread only. */
 #ifndef GPUFL_STORE_ASK_H
 #define GPUFL_STORE_ASK_H
 
@@ -40,7 +40,7 @@
 
 enum { ASK_NAMED_MAX = 16, ASK_TEXT_MAX = 64 << 10, ASK_READABLE_MAX = 8 << 20 };
 
-/* A value for a statement. */
+/* This is a value for a statement. */
 struct sql_arg {
     enum store_type type;
     struct store_value value;
@@ -55,7 +55,7 @@ struct ask;
 /* A non-zero result stops and is returned. */
 typedef int (*ask_take)(void *arg, const struct page *p);
 
-/* The engine's part of a question. */
+/* This is the engine's part of a question. */
 struct ask_engine {
     const struct ask_word {
         const char *name, *text;  /* %1, %2, … are its arguments */
@@ -96,7 +96,7 @@ int ask_check(const struct ask *a);
 /* Answers the question to the visitor. */
 int ask_answer(struct ask *a, const struct store_visitor *v);
 
-/* The value of a parameter, or `other` if it is null. */
+/* Returns the value of a parameter, or `other` if it is null. */
 int64_t ask_int(const struct ask *a, const char *name, int64_t other);
 const struct store_value *ask_value(const struct ask *a, const char *name);
 
@@ -109,8 +109,8 @@ void ask_name_null(struct ask *a, const char *name);
 void ask_text(struct ask *a, const char *template);
 void ask_more(struct ask *a, const char *template);
 
-/* Run the statement. ask_rows puts its columns into the answer; ask_pages gives its pages to
- * take. */
+/* The functions run the statement. ask_rows puts its columns into the answer; ask_pages gives its
+ * pages to take. */
 int ask_rows(struct ask *a);
 int ask_pages(struct ask *a, ask_take take, void *arg);
 
@@ -124,7 +124,8 @@ int ask_matching(struct ask *a, const char *ids_of, struct store_text pattern, i
                  size_t *n);
 int ask_matching_kernels(struct ask *a, struct store_text pattern, int64_t **ids, size_t *n);
 
-/* Questions that need more than a template; each adds its rows to the answer. */
+/* The functions answer questions that need more than a template; each adds its rows to the
+ * answer. */
 int ask_tiles(struct ask *a);
 int ask_spans(struct ask *a);
 int ask_events(struct ask *a);

@@ -27,7 +27,7 @@ static int ascii_lower(char c)
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
 
-/* True if text contains part, without regard to the case of A to Z. */
+/* Returns true if text contains part, without regard to the case of A to Z. */
 static bool holds(const char *text, size_t len, struct store_text part)
 {
     for (size_t from = 0; from + part.len <= len; from++) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The table with the events of a kind of lane, and their columns. */
+/* Lists the table with the events of a kind of lane, and their columns. */
 static const struct source {
     enum lane_kind kind;
     const char *table, *ref_of_lane, *depth, *name, *ref;
@@ -158,7 +158,8 @@ static int put_found(struct ask *a, const struct source *s, const char *among, b
     return ask_rows(a);
 }
 
-/* The kinds of lanes whose events have names, and how events with certain names are selected. */
+/* Lists the kinds of lanes whose events have names, and how events with certain names are
+ * selected. */
 static const struct named_kind {
     const char *ids_of; /* selects their names; NULL: kernels' names */
     const char *among;

@@ -13,8 +13,8 @@ struct batches {
     const struct wire_visitor *visitor;
 };
 
-/* room: the number of rows if the caller knows that there are not more; else BATCHES_ROWS. 0 or
- * GPUFL_E_NOMEM. */
+/* Opens batches. room: the number of rows if the caller knows that there are not more; else
+ * BATCHES_ROWS. 0 or GPUFL_E_NOMEM. */
 int batches_open(struct batches *b, enum record_type type, size_t room,
                  const struct wire_visitor *v);
 void batches_close(struct batches *b);
@@ -24,8 +24,8 @@ void batches_close(struct batches *b);
 int batches_take(void *arg, const struct page *p);
 int batches_end(struct batches *b);
 
-/* Take pages of names (id, text), arg: struct wire_visitor; and of unknown lines (channel, line),
- * arg: struct store_visitor. */
+/* The functions take pages of names (id, text), arg: struct wire_visitor; and of unknown lines
+ * (channel, line), arg: struct store_visitor. */
 int batches_names(void *arg, const struct page *p);
 int batches_unknown(void *arg, const struct page *p);
 
@@ -36,7 +36,7 @@ int batches_time(enum record_type type);
  * more. */
 int batches_next(const struct store_walk *w, int table);
 
-/* For batches_walk, which gives a page of one table to a walk (an ask_take). */
+/* This is for batches_walk, which gives a page of one table to a walk (an ask_take). */
 struct batches_walk {
     const struct store_walk *walk;
     unsigned table;

@@ -143,13 +143,13 @@ static int put_positions(void *arg, const struct store_position *p, unsigned n)
     return 0;
 }
 
-/* tables: as of struct store_walk. */
-/* A session of one of the two stores. */
+/* This is a session of one of the two stores. */
 struct side {
     const struct store_ops *ops;
     struct store_session *session;
 };
 
+/* Copies the rows of a session. tables: as of struct store_walk. */
 static int copy_rows(const struct side *from, const struct side *to, const bool *tables,
                      int64_t *rows, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* ids.h - which dictionary rows a session already has, so that each is written once.
  *
  * A set of pairs (dictionary, id). Pairs that were added since the last commit are at its end, and
- * a rollback removes them. Owner's thread. */
+ * a rollback removes them. Called by the owner's thread only. */
 #ifndef GPUFL_STORE_IDS_H
 #define GPUFL_STORE_IDS_H
 

@@ -14,8 +14,8 @@
 
 typedef unsigned __int128 wide;
 
-/* ns, 2.4 hours: mean and spread count longer durations as this much. The sum over a slice then
- * fits 63 bits, and the sum of squares 128. */
+/* The limit is in ns, 2.4 hours: mean and spread count longer durations as this much. The sum over
+ * a slice then fits 63 bits, and the sum of squares 128. */
 #define SQUARED_MAX (INT64_C(1) << 43)
 
 enum {

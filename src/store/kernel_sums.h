@@ -5,7 +5,7 @@
  * kernel_sum and kernel_bin. A question adds up slices, and the few rows that are in no slice. So a
  * question about a hundred million kernels reads thousands of rows, and its sums are exact;
  * percentiles come from bins (base/bins.h), with an error of at most 0.4 %. Rows that are not
- * events (wire/limits.h) are left out. Owner's thread. */
+ * events (wire/limits.h) are left out. Called by the owner's thread only. */
 #ifndef GPUFL_STORE_KERNEL_SUMS_H
 #define GPUFL_STORE_KERNEL_SUMS_H
 
@@ -54,7 +54,7 @@ void kernel_sums_clear(struct kernel_sums *k);
 int kernel_sums_add(struct kernel_sums *k, const int64_t *start, const int64_t *duration,
                     const int64_t *config, const int64_t *stream, size_t n);
 
-/* Add a row of table kernel_sum, or of kernel_bin. 0 or GPUFL_E_NOMEM. */
+/* The functions add a row of table kernel_sum, or of kernel_bin. 0 or GPUFL_E_NOMEM. */
 int kernel_sums_merge(struct kernel_sums *k, const struct kernel_cell *row, double spread);
 int kernel_sums_merge_bin(struct kernel_sums *k, const struct kernel_bin *row);
 

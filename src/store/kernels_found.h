@@ -3,19 +3,20 @@
  *
  * For a window of time, slices inside it are used as a whole, and the rows of slices at its edges
  * are read one by one, so sums stay exact. Names of configurations, and the names that the question
- * selects, are resolved here, so that statements read only numbers. Owner's thread. */
+ * selects, are resolved here, so that statements read only numbers. Called by the owner's thread
+ * only. */
 #ifndef GPUFL_STORE_KERNELS_FOUND_H
 #define GPUFL_STORE_KERNELS_FOUND_H
 
 #include "base/bins.h"
 #include "store/ask.h"
 
-/* A range of kernel rows. */
+/* This is a range of kernel rows. */
 struct kernel_range {
     int64_t first, rows;
 };
 
-/* The state of a question about kernels. */
+/* Holds the state of a question about kernels. */
 struct kernels_found {
     struct ask *a;
     struct kernel_sums sums;

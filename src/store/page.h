@@ -1,6 +1,6 @@
 /* page.h - a page of rows of an answer, column by column, in the engine's form.
  *
- * A page is valid until the engine reads the next one. Owner's thread. */
+ * A page is valid until the engine reads the next one. Called by the owner's thread only. */
 #ifndef GPUFL_STORE_PAGE_H
 #define GPUFL_STORE_PAGE_H
 
@@ -40,8 +40,8 @@ static inline struct store_text page_text(const struct page *p, unsigned column,
     return page_known(p, column, row) ? p->text(p, column, row) : (struct store_text){"", 0};
 }
 
-/* n cells from a row on, with CELL_NULL for unknown ones: a pointer into data, or to a copy in
- * room. */
+/* Returns n cells from a row on, with CELL_NULL for unknown ones: a pointer into data, or to a copy
+ * in room. */
 static inline const int64_t *page_cells(const struct page *p, unsigned column, size_t from,
                                         size_t n, int64_t room[PAGE_CELLS])
 {

@@ -59,8 +59,8 @@ void session_list_used(struct session_list *l, struct listed *at); /* makes it t
 void session_list_close(struct session_list *l, struct listed *at);
 void session_list_make_room(struct session_list *l); /* for one more, if a session can be closed */
 
-/* Errors with sentences: GPUFL_E_INVAL for a bad id; GPUFL_E_NOENT for an absent session; for a
- * session that is being deleted GPUFL_E_BUSY if create, else GPUFL_E_NOENT. */
+/* The functions set errors with sentences: GPUFL_E_INVAL for a bad id; GPUFL_E_NOENT for an absent
+ * session; for a session that is being deleted GPUFL_E_BUSY if create, else GPUFL_E_NOENT. */
 int session_check_ids(const char *workspace, const char *session, struct err *e);
 int session_absent(const char *session, struct err *e);
 int session_going(const char *session, bool create, struct err *e);

@@ -35,7 +35,7 @@
 
 #define STORE_ID_MAX 64 /* bytes of a workspace's or session's id with its NUL: [0-9A-Za-z_-]+ */
 
-/* The turn: the right to change which rows of a session count, if several processes write to one
+/* The turn is the right to change which rows of a session count, if several processes write to one
  * engine, which cannot distinguish them. A process takes the turn before a change and gives it back
  * afterwards. [any] */
 struct store_turns {
@@ -70,7 +70,8 @@ struct store_config {
     bool alone;
 };
 
-/* The position of a channel: bytes of uncompressed NDJSON loaded since the session's start. */
+/* This is the position of a channel: bytes of uncompressed NDJSON loaded since the session's
+ * start. */
 struct store_position {
     char channel[24];
     int64_t offset;
@@ -93,7 +94,7 @@ struct store_text {
     size_t len;
 };
 
-/* A column of a chunk: the array of its type, and which cells are known. */
+/* This is a column of a chunk: the array of its type, and which cells are known. */
 struct store_vec {
     enum store_type type;
     const int64_t *ints;
@@ -107,7 +108,7 @@ static inline bool store_known(const struct store_vec *v, size_t row)
     return !v->valid || (v->valid[row / 64] >> (row % 64) & 1);
 }
 
-/* Some rows of an answer; valid during the call. */
+/* Holds some rows of an answer; valid during the call. */
 struct store_chunk {
     size_t rows;
     unsigned column_count;
@@ -126,9 +127,9 @@ struct store_visitor {
 
 struct page; /* store/page.h */
 
-/* Callbacks that get a whole session, at one commit: first the positions, then table by table (a
- * number of store/tables.h) records in order, names, unknown lines, the pyramid. A non-zero result
- * stops and is returned. */
+/* Holds callbacks that get a whole session, at one commit: first the positions, then table by table
+ * (a number of store/tables.h) records in order, names, unknown lines, the pyramid. A non-zero
+ * result stops and is returned. */
 struct store_walk {
     void *arg;
     int (*positions)(void *arg, const struct store_position *p, unsigned n);
@@ -138,8 +139,8 @@ struct store_walk {
 
 /* ---- the named questions ------------------------------------------------------------------ */
 
-/* Every question that the store answers is a row of schema/queries.def, with its parameters and the
- * columns of its answer in order. */
+/* Names the questions: every question that the store answers is a row of schema/queries.def, with
+ * its parameters and the columns of its answer in order. */
 enum store_query {
 #define QUERY(id, of, doc) QUERY_##id,
 #include "schema/queries.def"
@@ -172,7 +173,7 @@ struct store_query_def {
 
 extern const struct store_query_def store_queries[STORE_QUERY_COUNT];
 
-/* The value of a parameter; its type says which member counts. */
+/* This is the value of a parameter; its type says which member counts. */
 struct store_value {
     bool null; /* the parameter is left out */
     int64_t i;
@@ -186,12 +187,12 @@ struct store_value {
 
 enum { STORE_SELECT_SESSIONS = 32 };
 
-/* The first argument of a program that runs as the child of a select. main must then call
+/* This is the first argument of a program that runs as the child of a select. main must then call
  * store_select_child before anything else; it returns the exit status. */
 #define STORE_SELECT_WORD "--store-select"
 int store_select_child(void);
 
-/* One SELECT over some sessions of a workspace and its history; docs/server-sql.md has its
+/* This is one SELECT over some sessions of a workspace and its history; docs/server-sql.md has its
  * tables. */
 struct store_select {
     struct store_text sql;
@@ -207,10 +208,10 @@ struct store_select {
     int64_t time_most;             /* ns; then GPUFL_E_TIMEOUT */
 };
 
-/* The most transactions that are sent together. */
+/* Limits the transactions that are sent together. */
 enum { STORE_COMMITS_MAX = 32 };
 
-/* One of several transactions that are committed together, and its result. */
+/* This is one of several transactions that are committed together, and its result. */
 struct store_commit {
     struct store_session *session;
     const struct store_position *positions;
@@ -221,7 +222,7 @@ struct store_commit {
 
 /* ---- what an engine does ------------------------------------------------------------------ */
 
-/* A question about a session, or if session is NULL about a whole workspace. */
+/* This is a question about a session, or if session is NULL about a whole workspace. */
 struct store_question {
     const char *workspace;
     struct store_session *session;
@@ -229,9 +230,9 @@ struct store_question {
     const struct store_value *args; /* in the order of the parameters; NULL: none */
 };
 
-/* The rows of a session for the history, with the columns of question kernel_history (queries.def),
- * whose first is the session's. No rows: removes the session from the history, which drop does not
- * do. */
+/* Holds the rows of a session for the history, with the columns of question kernel_history
+ * (queries.def), whose first is the session's. No rows: removes the session from the history, which
+ * drop does not do. */
 struct store_history {
     const char *session;
     const struct store_chunk *rows;

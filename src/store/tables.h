@@ -1,6 +1,6 @@
 /* tables.h - the tables of a session by number, the records of schema/records.def and then the
  * tables of tables.def, with the names and types of their columns. Each engine makes its statements
- * from these descriptions. Constant; any thread. */
+ * from these descriptions. Everything here is constant; any thread may read it. */
 #ifndef GPUFL_STORE_TABLES_H
 #define GPUFL_STORE_TABLES_H
 
@@ -38,7 +38,7 @@ int store_table_find(const char *name, size_t len);
 _Static_assert(TABLE_tile_7 - TABLE_tile_0 == TILE_LEVELS - 1, "a table of tiles for each level");
 _Static_assert(TABLE_span_7 - TABLE_span_0 == TILE_LEVELS - 1, "a table of spans for each level");
 
-/* True if a text can be the id of a workspace or a session: 1 to STORE_ID_MAX - 1 of
+/* Returns true if a text can be the id of a workspace or a session: 1 to STORE_ID_MAX - 1 of
  * [0-9A-Za-z_-]. */
 bool store_id_ok(const char *id);
 

@@ -19,7 +19,7 @@ struct click_ask {
 
 #define UNKNOWN "toInt64('-9223372036854775808')"
 
-/* Functions that 18.16 and present versions have. */
+/* Lists functions that 18.16 and present versions have. */
 static const struct ask_word words[] = {
     {"total", "if(sum(toFloat64(%1)) >= 9223372036854775807, toInt64(9223372036854775807), "
               "if(sum(toFloat64(%1)) <= -9223372036854775807, toInt64(-9223372036854775807), "

@@ -43,7 +43,7 @@ static int greet(struct store *s, unsigned host, struct err *e)
     return rc;
 }
 
-/* "name:password". */
+/* Reads a login like "name:password". */
 static int take_login(struct store *s, const char *login, struct err *e)
 {
     const char *colon = login ? strchr(login, ':') : NULL;

@@ -20,7 +20,7 @@
 
 enum { RUN_SHIFT = 19 /* rows of a run: KERNEL_SLICE */, RUN_ROWS = 1 << RUN_SHIFT };
 
-/* What the sweep (sweep.c) has to do in a workspace. */
+/* Says what the sweep (sweep.c) has to do in a workspace. */
 enum sweep_state { SWEEP_NOTHING, SWEEP_LATER, SWEEP_ASKED };
 
 struct workspace {
@@ -84,14 +84,14 @@ struct store_session {
 
 enum { PLACE_COLUMNS_MAX = RECORD_MAX_COLUMNS + 6 };
 
-/* The place of a table: the table in ClickHouse that has its rows. All levels of tiles share one
- * place, and so do spans. */
+/* Returns the place of a table: the table in ClickHouse that has its rows. All levels of tiles
+ * share one place, and so do spans. */
 unsigned place_of(unsigned table);
 const char *place_name(unsigned place);
 bool place_numbered(unsigned place); /* its rows have run and rowid */
 bool place_levelled(unsigned place); /* its rows have a level */
-/* True if rows of the place may be written again with more facts, under the same rowid; the version
- * of the last commit counts. */
+/* Returns true if rows of the place may be written again with more facts, under the same rowid; the
+ * version of the last commit counts. */
 bool place_completed(unsigned place);
 int place_level(unsigned table);
 int place_find(struct store_text name); /* -1: none has that name */
@@ -102,10 +102,10 @@ enum { NUMBER_SHIFT = 20 };
 
 uint64_t place_key(const char *session);
 
-/* Which of `count` servers has the session with that number. */
+/* Returns which of `count` servers has the session with that number. */
 unsigned place_host(uint64_t key, unsigned count);
 
-/* "`gpufl_w`.`kernel`" of the workspace's database. */
+/* Writes "`gpufl_w`.`kernel`" of the workspace's database. */
 void place_put(struct buf *b, const struct store *s, const char *workspace, const char *table);
 
 /* Puts the name of the table over all servers, for questions across sessions. */
@@ -154,7 +154,7 @@ int state_copy(struct state *to, const struct state *from);
 /* The session's last commit. NOENT: there is no such session. */
 int state_read(const struct store_session *ss, struct state *t, struct err *e);
 
-/* The last commit before a number. */
+/* Reads the last commit before a number. */
 int state_read_before(const struct store_session *ss, int64_t before, struct state *t,
                       struct err *e);
 
@@ -195,11 +195,11 @@ int64_t state_number(const struct state *t);
 /* Puts "session = … AND commit BETWEEN …", which selects the rows of commits that count. */
 void state_where(struct buf *b, const struct store_session *ss, const struct state *t);
 
-/* The most bytes of a statement with one state, or for a table whose rows are completed with
+/* Limits the bytes of a statement with one state, or for a table whose rows are completed with
  * two. */
 enum { STATE_STATEMENT_MAX = 1 << 20 };
 
-/* In small.c: puts what follows FROM for a session's table: the table, or a sub-select of `small`.
+/* Puts (in small.c) what follows FROM for a session's table: the table, or a sub-select of `small`.
  * all: over all servers. */
 void small_put_place(struct buf *b, const struct store_session *ss, const struct state *t,
                      unsigned table, bool all);
@@ -216,7 +216,7 @@ void state_where_last(struct buf *b, const struct store_session *ss, const struc
 /* Takes the turn (struct store_turns) to write the session. GPUFL_E_BUSY: another process has
  * it. */
 int turn_take(const struct store_session *ss, struct err *e);
-/* For the holder of the turn. GPUFL_E_BUSY: the turn is lost, and what was written may not
+/* Keeps the turn for its holder. GPUFL_E_BUSY: the turn is lost, and what was written may not
  * count. */
 int turn_keep(const struct store_session *ss, struct err *e);
 int turn_give(const struct store_session *ss, struct err *e);
@@ -237,7 +237,7 @@ void click_session_forget(struct store *s, const char *workspace, const char *se
 int click_session_settle(struct store_session *ss, struct err *e);
 /* Notes the result of reading rows of the session, and returns it. */
 int click_session_note(struct store_session *ss, int rc);
-/* Called by the list of open sessions (session_list.h). */
+/* This is called by the list of open sessions (session_list.h). */
 void click_session_close(struct listed *at);
 void click_session_free(struct listed *at);
 
@@ -267,7 +267,7 @@ void click_write_close(struct store_session *ss); /* frees the writer */
  * become one. [write_lock held] */
 int click_tidy_session(struct store_session *ss, struct err *e);
 
-/* The thread that removes rows of deleted sessions. */
+/* The functions start and stop the thread that removes rows of deleted sessions. */
 int sweep_start(struct store *s, struct err *e);
 void sweep_stop(struct store *s);
 /* Notes that the workspace may have rows of deleted sessions. [any] */

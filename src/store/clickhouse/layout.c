@@ -72,7 +72,7 @@ bool place_completed(unsigned place)
     return record_is_completed((int)place);
 }
 
-/* FNV-1a. The number is stored in tables, so this function never changes. */
+/* Computes the hash FNV-1a. The number is stored in tables, so this function never changes. */
 uint64_t place_key(const char *session)
 {
     uint64_t h = 0xcbf29ce484222325u;

@@ -13,7 +13,7 @@
 
 /* ---- addresses ----------------------------------------------------------------------------- */
 
-/* ns: a requested merge may take long without any output. */
+/* The limit is in ns: a requested merge may take long without any output. */
 #define STALL (INT64_C(900) * 1000000000)
 
 static const char form[] = "clickhouse://user:password@host:port/prefix";
@@ -229,7 +229,7 @@ void links_close(struct links *l)
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
-/* The server's error numbers as codes of base/err.h. */
+/* Lists the server's error numbers as codes of base/err.h. */
 static const struct meaning {
     int number, code; /* enum gpufl_error */
     const char *advice;

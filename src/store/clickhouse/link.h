@@ -16,7 +16,7 @@
 
 enum { LINK_HOSTS_MAX = 16, LINK_NAME_MAX = 64, LINK_IDLE_MAX = 16 };
 
-/* The parts of "clickhouse://user:password@host:port,host:port/prefix?cluster=name". */
+/* Holds the parts of "clickhouse://user:password@host:port,host:port/prefix?cluster=name". */
 struct link_place {
     char hosts[LINK_HOSTS_MAX][256]; /* "http://host:port" */
     unsigned host_count;
@@ -48,7 +48,7 @@ int link_parse(struct link_place *p, const char *url, struct err *e);
 int links_open(struct links *l, const char *url, int64_t memory_limit, int threads, struct err *e);
 void links_close(struct links *l);
 
-/* A statement, and what takes the blocks of its answer. */
+/* This is a statement, and what takes the blocks of its answer. */
 struct link_question {
     const char *text;
     size_t len;
@@ -69,7 +69,7 @@ struct link_login {
 int link_ask_as(struct links *l, unsigned host, const struct link_login *who,
                 const struct link_question *q, struct err *e);
 
-/* A statement whose answer is a text. */
+/* This is a statement whose answer is a text. */
 struct link_text {
     const char *id; /* with which the statement can be killed */
     const struct buf *text;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* True for characters without a special meaning in literals of any version. */
+/* Returns true for characters without a special meaning in literals of any version. */
 static bool is_plain(unsigned char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||

@@ -3,8 +3,8 @@
  * A block is the numbers of columns and rows, then the name, type and cells of each column.
  * Integers and reals have this machine's form (little-endian on both architectures); a text is a
  * length and bytes; a column of lists is where each list ends, then their cells. A server that
- * fails in the middle of an answer puts its message where the next block would begin. Owner's
- * thread. */
+ * fails in the middle of an answer puts its message where the next block would begin. Called by the
+ * owner's thread only. */
 #ifndef GPUFL_STORE_CLICKHOUSE_NATIVE_H
 #define GPUFL_STORE_CLICKHOUSE_NATIVE_H
 
@@ -61,7 +61,7 @@ void native_in_clear(struct native_in *n); /* for the next answer */
  * block is too large), GPUFL_E_CORRUPT (another format), or what take returned. */
 int native_in_feed(struct native_in *n, const char *data, size_t len, ask_take take, void *arg);
 
-/* True if the answer may end here. */
+/* Returns true if the answer may end here. */
 bool native_in_whole(const struct native_in *n);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define LEASE "relayout" /* instead of a session's id, which is longer */
 
-/* Rows that a statement copies, which takes a few seconds of the lease. */
+/* This is the number of rows that a statement copies, which takes a few seconds of the lease. */
 enum { STEP_ROWS = 2000000 };
 
 struct moving {
@@ -135,7 +135,7 @@ static int keep_lease(struct moving *m, struct err *e)
     return turns ? turns->keep(turns->arg, m->workspace->name, LEASE, e) : 0;
 }
 
-/* GPUFL_E_BUSY if a statement of a killed process is still running. */
+/* Returns GPUFL_E_BUSY if a statement of a killed process is still running. */
 static int check_quiet(struct moving *m, struct err *e)
 {
     int64_t running = 0;

@@ -1,7 +1,7 @@
 /* rows.h - collects rows of a table in columns, which are sent as one block.
  *
  * The columns that identify a row (session, commit, level, run, rowid) are made when the block is
- * sent. Writer's thread. */
+ * sent. Called by the writer's thread only. */
 #ifndef GPUFL_STORE_CLICKHOUSE_ROWS_H
 #define GPUFL_STORE_CLICKHOUSE_ROWS_H
 
@@ -29,7 +29,8 @@ size_t click_rows_bytes(const struct rows *r); /* approximate size of their bloc
  * the functions below. */
 int click_rows_put_columns(struct rows *r, const int64_t *const *columns, size_t n);
 
-/* Build one row cell by cell: all columns (for a real number the bits), then click_rows_end. */
+/* The functions build one row cell by cell: all columns (for a real number the bits), then
+ * click_rows_end. */
 void click_rows_int(struct rows *r, unsigned column, int64_t v);
 void click_rows_text(struct rows *r, unsigned column, const char *at, size_t len);
 int click_rows_end(struct rows *r, int64_t mark);

@@ -94,7 +94,7 @@ static void view_put(struct view *v, struct view *room)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* The rows of a table, and what takes them. */
+/* Holds the rows of a table, and what takes them. */
 struct scan {
     const struct store_session *session;
     const struct view *view;

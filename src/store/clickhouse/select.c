@@ -119,7 +119,7 @@ static unsigned put_columns(struct buf *out, struct store_text names, struct sto
     return n;
 }
 
-/* cut: the text may end inside a row. most: rows at which the server cuts. */
+/* Writes the answer. cut: the text may end inside a row. most: rows at which the server cuts. */
 static int put_answer(struct buf *out, struct store_text text, bool cut, int64_t most,
                       const struct store_select *q, struct err *e)
 {

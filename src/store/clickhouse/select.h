@@ -26,7 +26,7 @@ int select_words(struct buf *out, struct store_text sql,
 
 /* ---- select_tables.c ------------------------------------------------------------------------- */
 
-/* The sources of a statement's tables. */
+/* Holds the sources of a statement's tables. */
 struct select_tables {
     struct store *store;
     const char *workspace;
@@ -49,9 +49,9 @@ bool select_tables_put(void *arg, struct buf *out, struct store_text table);
 struct link_login select_login(const struct store *s, const char *workspace,
                                char name[2 * STORE_ID_MAX + 2]);
 
-/* 0 if that user has exactly the rights that are needed; GPUFL_E_UNAVAILABLE with a sentence about
- * what is wrong. *rows: the approximate number of rows at which the server cuts answers without an
- * error. */
+/* Returns 0 if that user has exactly the rights that are needed; GPUFL_E_UNAVAILABLE with a
+ * sentence about what is wrong. *rows: the approximate number of rows at which the server cuts
+ * answers without an error. */
 int select_user_check(struct store *s, const char *workspace, unsigned host, int64_t *rows,
                       struct err *e);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ns for which the result of a check is used, since rights may change. */
+/* Says for how many ns the result of a check is used, since rights may change. */
 #define LOOKED INT64_C(60000000000)
 
 struct link_login select_login(const struct store *s, const char *workspace,

@@ -141,7 +141,7 @@ static bool is_name(const struct word *w)
 
 /* ---- what may not be said -------------------------------------------------------------------- */
 
-/* Functions that describe the server, or read data of others there. */
+/* Lists functions that describe the server, or read data of others there. */
 static const char *const foreign[] = {
     "hostName",
     "FQDN",
@@ -216,7 +216,7 @@ static void put_word(struct buf *out, const struct word *w)
         buf_char(out, '`');
 }
 
-/* True for words of SQL after a table; another name there is the table's alias. */
+/* Returns true for words of SQL after a table; another name there is the table's alias. */
 static bool goes_on(const struct word *w)
 {
     static const char *const keywords[] = {

@@ -30,8 +30,8 @@ void click_session_name(struct store_session *ss, struct store *s, struct worksp
 
 /* ---- its size -------------------------------------------------------------------------------- */
 
-/* ns for which the sizes of tables are not asked for again; a session's size is estimated from
- * them. */
+/* Says for how many ns the sizes of tables are not asked for again; a session's size is estimated
+ * from them. */
 #define SIZES_NS INT64_C(5000000000)
 
 static int take_sizes(void *arg, const struct page *p)
@@ -64,7 +64,7 @@ static int read_sizes(const struct store_session *ss, struct place_sizes *out, s
     return rc;
 }
 
-/* True if the sizes are recent and include all tables in which the session has rows. */
+/* Returns true if the sizes are recent and include all tables in which the session has rows. */
 static bool sizes_fit(const struct place_sizes *sizes, const int64_t rows[TABLE_COUNT])
 {
     bool fit = sizes->at && clock_mono() - sizes->at < SIZES_NS;
@@ -197,7 +197,7 @@ void click_session_free(struct listed *at)
 
 /* ---- get and put ----------------------------------------------------------------------------- */
 
-/* [store.open.lock held; released while the server is asked] */
+/* Attaches a session. [store.open.lock held; released while the server is asked] */
 static int attach(struct store *s, struct workspace *w, const char *id, bool create,
                   struct store_session **out, struct err *e)
 {

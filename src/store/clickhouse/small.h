@@ -10,10 +10,10 @@
 
 #include "store/clickhouse/write.h"
 
-/* The most bytes of rows, and the most rows, of a small session. */
+/* Limits the bytes of rows, and the rows, of a small session. */
 enum { SMALL_BYTES = 2 << 20, SMALL_ROWS = 32768 };
 
-/* True if the transaction's rows can go to `small`. */
+/* Returns true if the transaction's rows can go to `small`. */
 bool small_fits(const struct writer *w);
 
 /* small_gather puts the transaction's rows as a block; small_send sends the blocks of sessions with

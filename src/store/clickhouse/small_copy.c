@@ -11,7 +11,7 @@
 
 enum { COPY_BYTES_MAX = 32 << 20, COPY_ROWS_MAX = 1 << 20, PAGE_ROWS = 512 };
 
-/* A row: where its cells are, and their number. */
+/* Describes a row: where its cells are, and their number. */
 struct row {
     unsigned place;
     int64_t level, rowid, commit;
@@ -172,7 +172,7 @@ static struct store_text text_of(const struct page *p, unsigned column, size_t r
     return ((const struct store_text *)p->data[column])[row];
 }
 
-/* A page of columns, each with PAGE_ROWS cells of 16 bytes. */
+/* Holds a page of columns, each with PAGE_ROWS cells of 16 bytes. */
 struct columns {
     struct page page;
     char *cells; /* owned */

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define GATHER INT64_C(1000000000) /* ns from the first deletion until rows are removed */
-/* ns until the next try after a failure, or if it is too early. */
+/* Says how many ns pass until the next try after a failure, or if it is too early. */
 #define AGAIN  INT64_C(60000000000)
 #define LOOK   INT64_C(50000000)         /* ns between checks of what ClickHouse has done */
 #define WAIT   INT64_C(600000000000)     /* ns until another workspace has its turn */
@@ -55,7 +55,7 @@ static void put_workspace(struct buf *b, const struct store *s, const struct wor
     literal_text(b, name, strlen(name));
 }
 
-/* True if a thread of this process reads or writes the session. */
+/* Returns true if a thread of this process reads or writes the session. */
 static bool is_read(struct sweeping *x, uint64_t key)
 {
     struct session_list *open = &x->store->open;
@@ -195,7 +195,8 @@ static int remove_from(struct sweeping *x, unsigned place, struct err *e)
     return rc == GPUFL_E_NOENT ? 0 : rc; /* the table was never made */
 }
 
-/* GPUFL_E_BUSY: not all was removed in time, or the store is closing. */
+/* Waits until rows are removed. GPUFL_E_BUSY: not all was removed in time, or the store is
+ * closing. */
 static int wait_removed(struct sweeping *x, struct err *e)
 {
     struct sweep *w = &x->store->sweep;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* *busy > 0: an insert into the workspace's tables is running. */
+/* Asks whether inserts run. *busy > 0: an insert into the workspace's tables is running. */
 static int is_busy(const struct store_session *ss, struct buf *text, int64_t *busy, struct err *e)
 {
     char name[2 * STORE_ID_MAX + 32];

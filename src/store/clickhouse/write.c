@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The most bytes of collected rows before some are sent, and of a block. */
+/* Limits the bytes of collected rows before some are sent, and of a block. */
 enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20 };
 
 /* Ranges of numbers: each change of the writing process, and each failure, adds one, and questions
@@ -116,7 +116,7 @@ static void drop_rows(struct writer *w)
 
 /* ---- rows, and what the server has already --------------------------------------------------- */
 
-/* mark: as in click_rows_end. */
+/* Adds a row. mark: as in click_rows_end. */
 static int put_marked(struct store_session *ss, unsigned table, const int64_t *cells,
                       const struct store_text *texts, int64_t mark, struct err *e)
 {
@@ -172,7 +172,7 @@ static int put_columns(struct store_session *ss, unsigned table, const int64_t *
     return 0;
 }
 
-/* The rows of a table that count, from a run on, and what takes their first columns. */
+/* Holds the rows of a table that count, from a run on, and what takes their first columns. */
 struct reading {
     unsigned table, columns;
     int64_t run;
@@ -280,7 +280,7 @@ static bool has_rows(const struct state *t)
     return false;
 }
 
-/* Called within the session's turn. */
+/* This is called within the session's turn. */
 static int begin_in(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
@@ -481,7 +481,7 @@ void click_write_close(struct store_session *ss)
     ss->writer = NULL;
 }
 
-/* *commit: the commit that has the positions. */
+/* Reads the positions. *commit: the commit that has the positions. */
 static int read_positions(const struct store_session *ss, struct store_position *out,
                           unsigned *count, int64_t *commit, struct err *e)
 {

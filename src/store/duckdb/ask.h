@@ -1,6 +1,7 @@
 /* ask.h - answers questions with DuckDB: the templates of store/ask.h, with bound values.
  *
- * All statements of a question run in one transaction and see the same commit. Owner's thread. */
+ * All statements of a question run in one transaction and see the same commit. Called by the
+ * owner's thread only. */
 #ifndef GPUFL_STORE_DUCKDB_ASK_H
 #define GPUFL_STORE_DUCKDB_ASK_H
 

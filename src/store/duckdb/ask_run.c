@@ -20,7 +20,7 @@ struct duck_ask {
     size_t bound_count;
 };
 
-/* What the engines write differently; standard functions of SQL need no word here. */
+/* Lists what the engines write differently; standard functions of SQL need no word here. */
 static const struct ask_word words[] = {
     {"total", "least(greatest(sum(%1), -9223372036854775807), 9223372036854775807)::BIGINT"},
     {"known", "%1"},

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The path from the folder of programs to that of libraries after installation; set by CMake. */
+/* This is the path from the folder of programs to that of libraries after installation; set by
+ * CMake. */
 #ifndef GPUFL_LIB_FROM_BIN
 #define GPUFL_LIB_FROM_BIN "../lib"
 #endif

@@ -26,7 +26,7 @@ struct duck_bind;       /* duckdb_bind_info */
 struct duck_init;       /* duckdb_init_info */
 struct duck_scan;       /* duckdb_function_info */
 
-/* duckdb_result: passed by value where chunks are fetched. */
+/* This is a duckdb_result, passed by value where chunks are fetched. */
 struct duck_result {
     uint64_t old_columns, old_rows, old_changed;
     void *old_data;
@@ -34,7 +34,7 @@ struct duck_result {
     void *inside;
 };
 
-/* duckdb_string_t: a cell of a vector of texts. Up to 12 bytes are in the cell. */
+/* This is a duckdb_string_t, a cell of a vector of texts. Up to 12 bytes are in the cell. */
 struct duck_string {
     uint32_t length;
     char prefix[4]; /* a short text continues in `rest` */
@@ -48,7 +48,7 @@ enum { DUCK_STRING_INLINED = 12 };
 
 enum duck_state { DUCK_OK = 0, DUCK_ERROR = 1 };
 
-/* The values of duckdb_type that we use. */
+/* Lists the values of duckdb_type that we use. */
 enum duck_type_id {
     DUCK_TYPE_BOOLEAN = 1,
     DUCK_TYPE_TINYINT = 2,
@@ -74,10 +74,10 @@ enum duck_type_id {
     DUCK_TYPE_NULL = 36,
 };
 
-/* The value of duckdb_statement_type that we use. */
+/* This is the value of duckdb_statement_type that we use. */
 enum { DUCK_STATEMENT_SELECT = 1 };
 
-/* F(name, required, result, arguments): functions of the library. */
+/* Lists f(name, required, result, arguments): functions of the library. */
 #define DUCK_FUNCTIONS(F)                                                                          \
     F(library_version, true, const char *, (void))                                                 \
     F(create_config, true, int, (struct duck_config **))                                           \

@@ -22,7 +22,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A connection, in use or in the list of idle ones. */
+/* This is a connection, in use or in the list of idle ones. */
 struct connection {
     struct duck_connection *handle; /* owned */
     struct connection *next;        /* in the idle list; guarded by open.lock */
@@ -88,7 +88,7 @@ void engine_undo(struct store *s, struct connection *c);
  * written takes some MiB. Call without store.lock. */
 void engine_fit(struct store *s, struct connection *c);
 
-/* How many sessions may be written concurrently with the greatest memory limit. */
+/* Returns how many sessions may be written concurrently with the greatest memory limit. */
 unsigned engine_room(struct store *s);
 
 int engine_open(struct store **out, const struct store_config *c, struct err *e);
@@ -101,7 +101,7 @@ int session_get(struct store *s, const char *workspace, const char *session, boo
                 struct store_session **out, struct err *e);
 void session_put(struct store_session *ss);
 
-/* The file that keeps a workspace's history, as a session. */
+/* Opens the file that keeps a workspace's history, as a session. */
 int session_get_history(struct store *s, const char *workspace, bool create,
                         struct store_session **out, struct err *e);
 
@@ -129,7 +129,7 @@ struct store_session *session_reserve(struct store *s, const char *workspace, co
                                       const char *path);
 void session_unreserve(struct store_session *ss);
 
-/* True if the session exists: in a pack, or with a file at path. */
+/* Returns true if the session exists: in a pack, or with a file at path. */
 bool session_exists(struct store *s, const char *workspace, const char *id, const char *path);
 
 /* ---- session_files.c ----------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ int session_rename_aside(const char *path, struct err *e);
 void session_aside_name(const char *path, char *name, size_t room);
 int session_set_aside(struct store *s, const char *workspace, const char *session, struct err *e);
 
-/* Called by the list of open sessions (session_list.h). */
+/* This is called by the list of open sessions (session_list.h). */
 void session_close(struct listed *at);
 void session_free(struct listed *at);
 
@@ -154,7 +154,8 @@ void session_table(struct buf *b, const struct store_session *ss, unsigned table
 /* Puts "s1.main."kernel"", for an existing table. */
 void session_name(struct buf *b, const struct store_session *ss, unsigned table);
 
-/* Put statements that make a table, add columns to an older one, and note the table in `about`. */
+/* The functions put statements that make a table, add columns to an older one, and note the table
+ * in `about`. */
 void session_create_table(struct buf *b, const struct store_session *ss, unsigned table);
 void session_add_columns(struct buf *b, const struct store_session *ss, unsigned table);
 void session_note_table(struct buf *b, const struct store_session *ss, unsigned table);

@@ -112,8 +112,8 @@ static int history_ok(const struct store_history *h, struct err *e)
     return 0;
 }
 
-/* All in one transaction, because for a small session most of the cost is that of a transaction and
- * its write to the disk. */
+/* Keeps all in one transaction, because for a small session most of the cost is that of a
+ * transaction and its write to the disk. */
 int keep_history(struct store *s, const char *workspace, const struct store_history *of,
                  size_t count, struct err *e)
 {

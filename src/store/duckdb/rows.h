@@ -1,7 +1,7 @@
 /* rows.h - adds rows to a table in the open transaction, with DuckDB's appender.
  *
- * Rows are collected in chunks of the library's vector size; a full chunk is appended. Writer's
- * thread. */
+ * Rows are collected in chunks of the library's vector size; a full chunk is appended. Called by
+ * the writer's thread only. */
 #ifndef GPUFL_STORE_DUCKDB_ROWS_H
 #define GPUFL_STORE_DUCKDB_ROWS_H
 
@@ -31,7 +31,7 @@ void rows_close(struct rows *r);
  * becomes null. */
 int rows_put_columns(struct rows *r, const int64_t *const *columns, size_t n, struct err *e);
 
-/* Build one row cell by cell: set all columns, then call rows_end. */
+/* The functions build one row cell by cell: set all columns, then call rows_end. */
 void rows_int(struct rows *r, unsigned column, int64_t v);
 void rows_null(struct rows *r, unsigned column);
 void rows_real(struct rows *r, unsigned column, double v);

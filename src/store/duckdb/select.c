@@ -28,12 +28,12 @@
 #include <unistd.h>
 
 #define COPY_MOST (INT64_C(512) << 20) /* most bytes of a live session's copy */
-/* Bytes for the child's engine; its process may use twice that. */
+/* Limits the bytes of the child's engine; its process may use twice that. */
 #define MEMORY_MOST (INT64_C(192) << 20)
 
 enum { ANSWER_SPARE = 4096 /* bytes around the rows */ };
 
-/* Folder in the store's folder; no workspace's name has a dot. */
+/* This is the folder in the store's folder; no workspace's name has a dot. */
 static const char copies[] = ".select";
 
 struct asking {
@@ -156,7 +156,7 @@ static int put_session(struct asking *a, size_t place, struct err *e)
     return rc;
 }
 
-/* True if the statement may use the view; a wrong yes does no harm. */
+/* Returns true if the statement may use the view; a wrong yes does no harm. */
 static bool names_history(struct store_text sql)
 {
     static const char word[] = "history";
@@ -278,7 +278,7 @@ static int how_it_ended(int status, struct err *e)
     return err_set(e, GPUFL_E_IO, "the process that ran the statement ended without an answer");
 }
 
-/* "+…" becomes the answer, "-<code> …" the error. */
+/* Reads an answer: "+…" becomes the answer, "-<code> …" the error. */
 static int read_answer(struct buf *received, int status, struct buf *answer, struct err *e)
 {
     const char *text = buf_cstr(received);

@@ -24,7 +24,7 @@ void select_clean(const char *root);
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* One session: where its file is, and facts about it. Texts point into the request. */
+/* Describes one session: where its file is, and facts about it. Texts point into the request. */
 struct select_session {
     struct store_text file; /* relative to the folder of the store */
     struct store_text id, app, host, engine, state;

@@ -117,7 +117,7 @@ static void put_real(struct buf *b, double v, int digits)
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-/* v: units since the Unix epoch, a_second of which are a second. */
+/* Writes a moment. v: units since the Unix epoch, a_second of which are a second. */
 static void put_moment(struct buf *b, int64_t v, int64_t a_second, int digits, const char *zone)
 {
     if (v == INT64_MAX || v == -INT64_MAX) {

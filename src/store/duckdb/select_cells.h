@@ -1,7 +1,7 @@
 /* select_cells.h - writes the cells of any answer as JSON, by their type.
  *
  * Numbers that a JSON reader may not represent exactly (above 2^53) are strings, and so are dates
- * and times. Owner's thread. */
+ * and times. Called by the owner's thread only. */
 #ifndef GPUFL_STORE_DUCKDB_SELECT_CELLS_H
 #define GPUFL_STORE_DUCKDB_SELECT_CELLS_H
 

@@ -3,7 +3,8 @@
  * The process first does everything that needs files (the library, the sessions), then makes the
  * views, locks DuckDB (no external access, no changes of settings), drops its rights (no user, no
  * system calls except those for computing), and only then takes the statement: parses it, checks
- * that it is one statement, prepares it, and runs it if it is a SELECT. One thread. */
+ * that it is one statement, prepares it, and runs it if it is a SELECT. Called by one thread
+ * only. */
 #include "store/duckdb/select.h"
 
 #include "base/alloc.h"
@@ -253,8 +254,8 @@ static const char *first_word(const char *p)
     }
 }
 
-/* False for other statements that the parser turns into SELECTs (PRAGMA, SHOW, CALL), which are
- * refused. */
+/* Returns false for other statements that the parser turns into SELECTs (PRAGMA, SHOW, CALL), which
+ * are refused. */
 static bool begins_as_select(const char *sql)
 {
     static const char *const words[] = {"select", "with", "from", "values"};

@@ -121,7 +121,7 @@ static void put_history(struct buf *b, const struct store_session *history)
     buf_str(b, " h;");
 }
 
-/* The view `kernels`, which joins the columns that statements need most. */
+/* This is the view `kernels`, which joins the columns that statements need most. */
 static const char kernels[] =
     "CREATE VIEW kernels AS SELECT k.session, k.start, k.duration, c.name, c.grid_x, c.grid_y, "
     "c.grid_z, c.block_x, c.block_y, c.block_z, c.registers, c.shared_static, c.shared_dynamic, "

@@ -129,7 +129,7 @@ static int foreign(const struct store_session *ss, const char *why, struct err *
                    ss->at.id, why, ss->at.workspace, ss->at.id);
 }
 
-/* True for an error of the process or the machine, which says nothing about the file. */
+/* Returns true for an error of the process or the machine, which says nothing about the file. */
 static bool is_shortage(int rc, const struct err *why)
 {
     return rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_PERM ||
@@ -396,7 +396,7 @@ static int open_any(struct store_session *ss, struct err *e)
     return rc ? rc : small_open(ss, e);
 }
 
-/* [store.open.lock held; released while the file is opened] */
+/* Opens a session. [store.open.lock held; released while the file is opened] */
 static int open_session(struct store *s, const char *workspace, const char *id, const char *path,
                         struct store_session **out, struct err *e)
 {

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What was committed to the pack, or to the file. */
+/* Says what was committed to the pack, or to the file. */
 struct committed {
     struct store_position at[STORE_POSITIONS_MAX];
     unsigned count;

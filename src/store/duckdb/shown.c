@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-/* What one use of the function in a statement reads. */
+/* Holds what one use of the function in a statement reads. */
 struct bound {
     struct shown_list *list;
     int64_t number;
     unsigned table;
 };
 
-/* How far that use has read. */
+/* Says how far that use has read. */
 struct reading {
     size_t row;
     unsigned column_count;
@@ -140,7 +140,7 @@ static void init(struct duck_init *info)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The rows of an image that fill a chunk. */
+/* Names the rows of an image that fill a chunk. */
 struct part {
     const struct duck *duck;
     const struct image *image;

@@ -128,7 +128,8 @@ static int catch_up(struct store_session *ss, const struct packed_state *now, st
     return rc;
 }
 
-/* True if the image is up to date; the image of a deleted session stays as it was last read. */
+/* Returns true if the image is up to date; the image of a deleted session stays as it was last
+ * read. */
 static bool is_up_to_date(struct store_session *ss, struct packed_state *now)
 {
     const struct small_image *image = ss->small->image;
@@ -152,8 +153,8 @@ int small_hold_image(struct store_session *ss, const struct image **out, struct 
     return rc;
 }
 
-/* Like small_hold_image, for the session's writer: only the writer gives a session a file, so the
- * session stays small meanwhile. NULL: *rc says why. */
+/* Does what small_hold_image does, for the session's writer: only the writer gives a session a
+ * file, so the session stays small meanwhile. NULL: *rc says why. */
 static const struct image *hold_own_image(struct store_session *ss, int *rc, struct err *e)
 {
     const struct image *image;

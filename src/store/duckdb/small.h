@@ -16,7 +16,8 @@
 #include "store/duckdb/pack/image.h"
 #include "store/duckdb/pack/pack.h"
 
-/* The rows of a session's first records. They do not change while a reader holds the image. */
+/* Holds the rows of a session's first records. They do not change while a reader holds the
+ * image. */
 struct small_image {
     struct image rows; /* first */
     size_t records;
@@ -52,7 +53,7 @@ struct store_session *small_file(struct store_session *ss);
 int small_hold_image(struct store_session *ss, const struct image **out, struct err *e);
 void small_release_image(struct store_session *ss, const struct image *image);
 
-/* A session that statements read: from its file, or from a shown image. */
+/* This is a session that statements read: from its file, or from a shown image. */
 struct small_reading {
     struct store_session *session;
     struct store_session *file; /* NULL: its image is shown */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Parts of the library's messages, and their codes; the first match counts. */
+/* Lists parts of the library's messages, and their codes; the first match counts. */
 static const struct meaning {
     const char *part;
     int code; /* enum gpufl_error */

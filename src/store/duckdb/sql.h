@@ -2,7 +2,7 @@
  *
  * Values are bound; the text has only names from our tables and aliases that we make. Results are
  * streamed: an answer of any size takes the memory of one chunk. A connection runs one statement at
- * a time. Owner's thread. */
+ * a time. Called by the owner's thread only. */
 #ifndef GPUFL_STORE_DUCKDB_SQL_H
 #define GPUFL_STORE_DUCKDB_SQL_H
 
@@ -33,7 +33,7 @@ int sql_run(const struct duck *d, struct duck_connection *c, const char *text, s
 int sql_run_with(const struct duck *d, struct duck_connection *c, const char *text,
                  const struct sql_arg *args, size_t n, struct err *e);
 
-/* A statement and the values of its parameters. */
+/* Holds a statement and the values of its parameters. */
 struct sql_bound {
     const char *text;
     const struct sql_arg *args;
@@ -63,7 +63,7 @@ static inline double sql_real(const struct sql *q, unsigned column, size_t row)
     return page_real(&q->page, column, row);
 }
 
-/* Valid until the next chunk. */
+/* The text is valid until the next chunk. */
 static inline struct store_text sql_text(const struct sql *q, unsigned column, size_t row)
 {
     return page_text(&q->page, column, row);
@@ -76,8 +76,8 @@ void sql_literal(struct buf *b, const char *text);
 /* Finds the code for a message of the library; the message becomes the sentence. */
 int sql_fail(struct err *e, const char *message);
 
-/* How often the library invalidated a database file, which it does when a checkpoint fails; the
- * file must then be attached again. Relaxed: a hint to check the files. */
+/* Counts how often the library invalidated a database file, which it does when a checkpoint fails;
+ * the file must then be attached again. Relaxed: a hint to check the files. */
 extern _Atomic unsigned sql_given_up;
 
 #endif

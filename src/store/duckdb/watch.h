@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 
-/* A watched connection; the memory is its owner's. */
+/* This is a watched connection; the memory is its owner's. */
 struct watched {
     struct duck_connection *connection;
     int64_t end;       /* CLOCK_MONOTONIC ns: end of the time limit; constant */
@@ -40,7 +40,7 @@ void watch_end(struct watch *w, struct watched *x);
 /* Interrupts every connection from now on, also later ones. [any] */
 void watch_hurry(struct watch *w);
 
-/* True after the time limit. [its owner] */
+/* Returns true after the time limit. [its owner] */
 bool watch_late(const struct watched *x);
 
 #endif

@@ -241,7 +241,7 @@ static int begin(struct store_session *ss, struct connection *c, struct err *e)
     return 0;
 }
 
-/* [write_lock held; released where this fails] */
+/* Begins a transaction. [write_lock held; released where this fails] */
 static int begin_locked(struct store_session *ss, struct err *e)
 {
     struct connection *c;
@@ -293,7 +293,7 @@ int write_begin_alone(struct store_session *ss, struct err *e)
     return 0;
 }
 
-/* Called after COMMIT or ROLLBACK; failed: the connection is not used again. */
+/* This is called after COMMIT or ROLLBACK; failed: the connection is not used again. */
 static void end(struct store_session *ss, bool failed)
 {
     struct writer *w = ss->writer;

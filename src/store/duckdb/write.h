@@ -17,7 +17,7 @@ struct writer {
     bool kept_read;
 };
 
-/* The functions that put rows into tables; call them inside a transaction. */
+/* The functions put rows into tables; call them inside a transaction. */
 extern const struct append_engine write_engine;
 
 /* Appends what is left in chunks, so that statements of the transaction see it. */

@@ -102,7 +102,7 @@ static int make_new(struct packs *p, struct pack_place *place, const char *day,
     return rc;
 }
 
-/* [place->writing held] */
+/* Makes a new file. [place->writing held] */
 static int new_file(struct packs *p, struct pack_place *place, const char *day,
                     struct pack_file **out, struct err *e)
 {
@@ -250,7 +250,7 @@ static int take_over(struct packs *p, struct pack_file *f, struct packed *const 
     return why;
 }
 
-/* 0 or a negative errno. */
+/* Returns 0 or a negative errno. */
 static int write_anew(struct packs *p, struct pack_file *f, const char *path, const char *made)
 {
     struct packed **sessions;
@@ -311,7 +311,8 @@ static int copy_bytes(int from, int to, uint64_t n)
     return why ? why : fsync(to) ? -errno : 0;
 }
 
-/* A pack in its present state, which stays readable because it is open. fd -1: it is gone. */
+/* This is a pack in its present state, which stays readable because it is open. fd -1: it is
+ * gone. */
 struct pack_copy {
     char name[PACK_NAME];
     uint64_t size;

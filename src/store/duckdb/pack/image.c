@@ -114,7 +114,7 @@ struct store_text image_text(const struct image *m, int64_t cell)
 
 enum { BITS = PAGE_CELLS / 64 };
 
-/* A page that is being filled, and the memory of its columns. */
+/* Holds a page that is being filled, and the memory of its columns. */
 struct paging {
     const struct image *m;
     const struct image_ask *ask;

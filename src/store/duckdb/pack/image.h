@@ -2,7 +2,7 @@
  *
  * The bytes have the names of tables, and newer versions of the program add columns only at the end
  * of a table. So in bytes of an older version the missing cells are unknown. Rows keep the order in
- * which they came. Owner's thread, or under the owner's lock. */
+ * which they came. Called by the owner's thread, or under the owner's lock. */
 #ifndef GPUFL_STORE_DUCKDB_PACK_IMAGE_H
 #define GPUFL_STORE_DUCKDB_PACK_IMAGE_H
 
@@ -15,7 +15,7 @@ struct image_table {
     size_t used, cap;
 };
 
-/* New cells for a row that an earlier image has. */
+/* Holds new cells for a row that an earlier image has. */
 struct image_amend {
     unsigned table;
     int64_t place; /* of the row, from 0 */
@@ -46,14 +46,15 @@ static inline size_t image_bytes(const struct image *m)
 
 size_t image_rows(const struct image *m, unsigned table);
 
-/* Like the functions of struct append_engine (store/append.h). 0 or GPUFL_E_NOMEM. */
+/* The functions do what those of struct append_engine do (store/append.h). 0 or GPUFL_E_NOMEM. */
 int image_row(struct image *m, unsigned table, const int64_t *cells,
               const struct store_text *texts);
 int image_columns(struct image *m, unsigned table, const int64_t *const *columns, size_t n);
 int image_amend(struct image *m, unsigned table, int64_t place, const int64_t *cells);
 void image_positions(struct image *m, const struct store_position *p, unsigned n);
 
-/* The cells of a row, and the text of a cell. Valid until something is added. */
+/* The functions return the cells of a row, and the text of a cell. Valid until something is
+ * added. */
 const int64_t *image_cells(const struct image *m, unsigned table, size_t row);
 struct store_text image_text(const struct image *m, int64_t cell);
 
@@ -65,7 +66,7 @@ void image_encode(const struct image *m, struct buf *out);
  * image. */
 int image_decode(struct image *m, const char *data, size_t n, struct err *e);
 
-/* The columns to read, in order. time: the column that from and to bound; -1: none. */
+/* Names the columns to read, in order. time: the column that from and to bound; -1: none. */
 struct image_ask {
     unsigned table;
     const unsigned *columns;

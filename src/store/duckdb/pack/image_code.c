@@ -115,7 +115,7 @@ void image_encode(const struct image *m, struct buf *out)
 
 /* ---- from bytes ------------------------------------------------------------------------------ */
 
-/* Bytes being read; bad: some of them are not valid. */
+/* Holds bytes being read; bad: some of them are not valid. */
 struct reading {
     const unsigned char *at, *end;
     bool bad, newer;

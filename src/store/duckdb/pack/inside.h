@@ -24,7 +24,7 @@ enum record_kind_of_pack { PACK_ROWS = 1, PACK_WHOLE, PACK_DROP };
 
 extern const char pack_magic[PACK_HEAD];
 
-/* A record's head in the file, little-endian. */
+/* This is a record's head in the file, little-endian. */
 struct pack_head {
     uint32_t magic;
     uint32_t crc;    /* of the members below */
@@ -52,7 +52,7 @@ struct pack_file {
     bool torn;         /* there may be bytes after `size`, which have to be cut off */
 };
 
-/* A workspace; not freed before packs_close. */
+/* This is a workspace; not freed before packs_close. */
 struct pack_place {
     struct pack_place *next;
     char workspace[STORE_ID_MAX];
@@ -73,7 +73,7 @@ struct packed {
     bool holes; /* a record of the session was lost in damaged bytes */
 };
 
-/* Something that could not be read; constant after packs_open. */
+/* Describes something that could not be read; constant after packs_open. */
 struct pack_flaw {
     struct pack_flaw *next;
     char text[320];

@@ -42,7 +42,7 @@ __attribute__((format(printf, 2, 3))) static int flaw(struct packs *p, const cha
     return 0;
 }
 
-/* A pack that is being read. */
+/* Holds a pack that is being read. */
 struct scan {
     struct packs *p;
     struct pack_place *place;
@@ -58,8 +58,8 @@ static int unread(const struct scan *s, int why)
                           "cannot read %s/%s", s->place->workspace, s->file->name);
 }
 
-/* 0: *h gets a record's head, and all bytes of the record are there. GPUFL_E_NOENT: there is no
- * such record. */
+/* Returns 0 if *h gets a record's head, and all bytes of the record are there. GPUFL_E_NOENT: there
+ * is no such record. */
 static int head_at(const struct scan *s, uint64_t at, struct pack_head *h)
 {
     int why = at + sizeof *h > s->size ? 0 : pack_pread(s->fd, h, sizeof *h, at);
@@ -100,7 +100,7 @@ static int next_head(const struct scan *s, uint64_t at, uint64_t *found)
     return rc;
 }
 
-/* 0: the checksum of the record's bytes is right. GPUFL_E_CORRUPT: it is wrong. */
+/* Returns 0 if the checksum of the record's bytes is right. GPUFL_E_CORRUPT: it is wrong. */
 static int check_bytes(const struct scan *s, const struct pack_head *h, uint64_t at)
 {
     unsigned char *bytes = mem_alloc(h->stored ? h->stored : 1);
@@ -190,7 +190,7 @@ static int scan_records(struct scan *s, const char *path)
     return rc;
 }
 
-/* True for an error of the process, which says nothing about the file. */
+/* Returns true for an error of the process, which says nothing about the file. */
 static bool is_shortage(int why)
 {
     return why == ENOMEM || why == EMFILE || why == ENFILE;

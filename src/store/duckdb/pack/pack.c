@@ -336,7 +336,8 @@ int packs_drop(struct packs *p, const char *workspace, const char *session, stru
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The places of a session's records, and their pack, which stays readable because it is open. */
+/* Holds the places of a session's records, and their pack, which stays readable because it is
+ * open. */
 struct pack_reading {
     struct pack_record *records; /* owned */
     size_t count;

@@ -21,7 +21,7 @@
 
 struct packs;
 
-/* What the pack has of a session. */
+/* Holds what the pack has of a session. */
 struct packed_state {
     size_t records;   /* their number */
     uint64_t since;   /* changes if earlier records were replaced, not if records were added */
@@ -34,7 +34,7 @@ struct packed_state {
 int packs_open(struct packs **out, const char *root, struct err *e);
 void packs_close(struct packs *p);
 
-/* True if the session exists; *out gets what there is. */
+/* Returns true if the session exists; *out gets what there is. */
 bool packs_find(struct packs *p, const char *workspace, const char *session,
                 struct packed_state *out);
 
