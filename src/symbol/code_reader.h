@@ -1,6 +1,6 @@
 /* code_reader.h - reads the files in which a session keeps device code, by vendor.
  *
- * The ending of a file's name shows its vendor (vendor.h). Owner's thread. */
+ * The ending of a file's name shows its vendor (vendor.h). Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_CODE_READER_H
 #define GPUFL_SYMBOL_CODE_READER_H
 
@@ -13,10 +13,10 @@ struct vendor;
  * before the ending; may be NULL. */
 const struct vendor *code_reader_vendor(const char *name, size_t *stem);
 
-/* Path of the vendor's disassembler. GPUFL_E_NOENT with a sentence. */
+/* Writes the path of the vendor's disassembler. GPUFL_E_NOENT with a sentence. */
 int code_reader_find(const struct vendor *v, char *path, size_t size, struct err *e);
 
-/* What a user can do if the disassembler does not understand a file. */
+/* Says what a user can do if the disassembler does not understand a file. */
 const char *code_reader_advice(const struct vendor *v);
 
 /* Runs the disassembler and calls q->fn for each instruction, in order. deadline: clock_mono, ns.

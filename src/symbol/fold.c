@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The part of a frame that a row compares. */
+/* Names the part of a frame that a row compares. */
 enum look { PYTHON_FILE, MODULE, MODULE_BASE, FUNCTION, NATIVE_FILE };
 
 enum match { BEGINS, HAS, IS, OF_INDUCTOR };
@@ -114,9 +114,9 @@ static const char *looked_at(const struct fold_frame *f, enum look look)
     return "";
 }
 
-/* True for ".../ab/cab<49 more>.py": torch.compile names a file "c" and 51 letters and digits
- * (base32) of the SHA-256 of its content; the second and third letter are the name of its folder
- * (torch/_inductor/codecache.py). The user may choose where the cache is
+/* Returns true for ".../ab/cab<49 more>.py": torch.compile names a file "c" and 51 letters and
+ * digits (base32) of the SHA-256 of its content; the second and third letter are the name of its
+ * folder (torch/_inductor/codecache.py). The user may choose where the cache is
  * (TORCHINDUCTOR_CACHE_DIR). */
 static bool is_of_inductor(const char *path)
 {
@@ -169,7 +169,7 @@ static enum fold_kind of_vendor(const struct fold_frame *f, bool has_line)
     return FOLD_USER;
 }
 
-/* lib….so, lib….so.1, lib….so (deleted) */
+/* Accepts lib….so, lib….so.1 and lib….so (deleted). */
 static bool is_library(const char *module)
 {
     const char *base = base_of(module), *so = strstr(base, ".so");
@@ -204,7 +204,7 @@ bool fold_is_nameless_program(const struct fold_frame *f)
 
 /* ---- a stack --------------------------------------------------------------------------- */
 
-/* Which frame is shown if none belongs to the user; the best first. */
+/* Says which frame is shown if none belongs to the user; the best first. */
 enum second {
     GENERATED_LINE,
     PYTHON_LINE,

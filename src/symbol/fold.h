@@ -36,10 +36,10 @@ enum fold_kind {
     FOLD_MARK,        /* <driver-internal>, <truncated>: no frame */
 };
 
-/* The values of frame.kind. */
+/* Lists the values of frame.kind. */
 enum fold_language { FOLD_NATIVE = 1, FOLD_PYTHON = 2, FOLD_NOTE = 3 };
 
-/* A frame, or one level of an inlined one. A text that is NULL or "" is unknown. */
+/* Describes a frame, or one level of an inlined one. A text that is NULL or "" is unknown. */
 struct fold_frame {
     enum fold_language language;
     const char *function; /* mangled or not */
@@ -48,15 +48,15 @@ struct fold_frame {
     int64_t line;         /* below 1: unknown */
 };
 
-/* True if the frame is in the program's own file and has neither a name nor a line. Such a frame
- * counts neither as the user's nor as a library's. */
+/* Returns true if the frame is in the program's own file and has neither a name nor a line. Such a
+ * frame counts neither as the user's nor as a library's. */
 bool fold_is_nameless_program(const struct fold_frame *f);
 
 #define FOLD_NONE SIZE_MAX
 
 enum fold_kind fold_classify(const struct fold_frame *f);
 
-/* "user", "library", … [tests] */
+/* Returns "user", "library" and so on. [tests] */
 const char *fold_name(enum fold_kind k);
 
 /* Returns the index of the frame to show, frames innermost first; FOLD_NONE: <driver-internal>. */

@@ -2,7 +2,7 @@
  *
  * UTF-8 stays as it is; any other text is read as ISO 8859-1 (each byte is the character of that
  * number, so that nothing is lost). A file with a NUL or other controls is no text and is refused,
- * and so is one above SOURCE_MAX. Owner's thread. */
+ * and so is one above SOURCE_MAX. Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_SOURCE_FILE_H
 #define GPUFL_SYMBOL_SOURCE_FILE_H
 
@@ -33,7 +33,7 @@ void source_file_fini(struct source_file *f);
  * SOURCE_PIECE_MAX; 0 at the end. */
 size_t source_file_piece(const struct source_file *f, size_t from);
 
-/* FNV-1a, 64 bits. */
+/* Returns the hash FNV-1a, 64 bits. */
 uint64_t source_hash(const char *text, size_t len);
 
 #endif

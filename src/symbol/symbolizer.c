@@ -14,7 +14,7 @@
 
 enum { MODULES_OPEN = 8, PATHS_MAX = 1 << 20, PATHS_BYTES = 256 << 20 };
 
-/* A file of code. */
+/* Describes a file of code. */
 struct module {
     char *path, *build_id; /* owned: of the module that the caller named; NULL: the slot is free */
     char *kept;            /* owned; NULL: the session has no copy */

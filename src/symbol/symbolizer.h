@@ -4,7 +4,8 @@
  * and time. A result has what the file gives: lines and inlined calls by DWARF (libdw), else the
  * function by a symbol table, else nothing. If the file is gone, a copy that the session kept is
  * used. Debug files in the program's folder and below debug_root are used; the network is not. The
- * files used last stay open between calls. Owner's thread; several symbolizers are independent. */
+ * files used last stay open between calls. Called by the owner's thread only; several symbolizers
+ * are independent. */
 #ifndef GPUFL_SYMBOL_SYMBOLIZER_H
 #define GPUFL_SYMBOL_SYMBOLIZER_H
 
@@ -13,7 +14,7 @@
 
 #include <stdbool.h>
 
-/* The values of symbol.status in schema/records.def. */
+/* Lists the values of symbol.status in schema/records.def. */
 enum symbol_status {
     SYMBOL_LINE,       /* line known */
     SYMBOL_FUNCTION,   /* function only */
@@ -25,10 +26,10 @@ enum symbol_status {
     SYMBOL_SPLIT, /* line known; the split debug information that names its function is missing */
 };
 
-/* The values of module.kind. */
+/* Lists the values of module.kind. */
 enum symbol_kind { SYMBOL_ELF = 1, SYMBOL_VDSO = 2, SYMBOL_CODE = 3 };
 
-/* A file of code that the program had mapped. */
+/* Describes a file of code that the program had mapped. */
 struct symbol_module {
     const char *path;
     const char *build_id; /* hexadecimal; "": it had none */
@@ -37,7 +38,7 @@ struct symbol_module {
     const char *kept;     /* the session's copy of the file's names; NULL: there is none */
 };
 
-/* One level of an address; the innermost function first. */
+/* Describes one level of an address; the innermost function first. */
 struct symbol_level {
     enum symbol_status status; /* LINE, FUNCTION, SPLIT; the only level: any */
     const char *function;      /* mangled if its language mangles names; NULL: unknown */
@@ -47,11 +48,11 @@ struct symbol_level {
 
 struct symbolizer;
 
-/* debug_root: the folder with separate debug files. 0 or GPUFL_E_NOMEM. */
+/* Opens a symbolizer. debug_root: the folder with separate debug files. 0 or GPUFL_E_NOMEM. */
 int symbolizer_open(struct symbolizer **out, const char *debug_root);
 void symbolizer_close(struct symbolizer *s);
 
-/* Why this machine cannot find lines of C and C++ code at all; NULL: it can. */
+/* Returns why this machine cannot find lines of C and C++ code at all; NULL: it can. */
 const char *symbolizer_lacks(const struct symbolizer *s);
 
 /* Finds the levels of an address (in the file's own numbering, inside the call), at least one.

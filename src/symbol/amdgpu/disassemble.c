@@ -29,7 +29,7 @@ struct function {
     const char *name; /* owned by the symbols */
 };
 
-/* A code object that is being read. */
+/* Holds a code object that is being read. */
 struct object {
     struct code_symbols symbols;
     struct places places;
@@ -189,7 +189,7 @@ static bool same_places(const struct disassembled *a, const struct disassembled 
     return same;
 }
 
-/* The places of the instruction before, with copies of their texts. */
+/* Holds the places of the instruction before, with copies of their texts. */
 struct before {
     struct disassembled d;
     char files[DISASSEMBLE_LEVELS][PLACES_FILE_ROOM];
@@ -205,7 +205,7 @@ static void remember(struct before *b, const struct disassembled *d)
     }
 }
 
-/* How much work may still be done for an object. */
+/* Says how much work may still be done for an object. */
 struct budget {
     uint64_t addresses;
     int64_t deadline; /* clock_mono, ns */

@@ -2,7 +2,7 @@
  *
  * llvm-objdump is run and its output read; lines come from DWARF, which libdw reads. Padding after
  * a function's end is left out. A damaged file may claim functions that are longer than the file,
- * so no more instructions are read than its bytes can hold. Owner's thread. */
+ * so no more instructions are read than its bytes can hold. Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_AMDGPU_DISASSEMBLE_H
 #define GPUFL_SYMBOL_AMDGPU_DISASSEMBLE_H
 

@@ -1,6 +1,6 @@
 /* places.h - finds the source lines of addresses in a code object, by its DWARF.
  *
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_AMDGPU_PLACES_H
 #define GPUFL_SYMBOL_AMDGPU_PLACES_H
 

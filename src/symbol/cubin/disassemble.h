@@ -2,7 +2,7 @@
  *
  * NVIDIA's nvdisasm is run and its output read, because the encoding of a cubin's instructions is
  * not public. nvdisasm reads the line table, too. Output lines that are not understood are skipped.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_CUBIN_DISASSEMBLE_H
 #define GPUFL_SYMBOL_CUBIN_DISASSEMBLE_H
 

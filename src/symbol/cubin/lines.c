@@ -24,7 +24,7 @@ enum {
     INLINED_CALL = 0x90, /* of NVIDIA: the row of the call, the function's name in .debug_str */
 };
 
-/* Standard opcodes by number. */
+/* Lists the standard opcodes by number. */
 enum { COPY = 1, ADVANCE_PC, ADVANCE_LINE, SET_FILE, CONST_ADD_PC = 8, FIXED_ADVANCE_PC };
 enum { END_SEQUENCE = 1, SET_ADDRESS };
 
@@ -169,7 +169,7 @@ static int compare_relocations(const void *a, const void *b)
     return ORDER(x->r_offset, y->r_offset);
 }
 
-/* The relocation at an offset of .debug_line; NULL: there is none. */
+/* Returns the relocation at an offset of .debug_line; NULL: there is none. */
 static const Elf64_Rela *relocation_at(const struct table *t, uint64_t offset)
 {
     const Elf64_Rela key = {.r_offset = offset};

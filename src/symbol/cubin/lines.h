@@ -4,7 +4,7 @@
  * code; relocations tie its addresses to functions. nvcc writes the table with -lineinfo, Triton
  * and numba always do. nvdisasm reports the same lines together with the instructions' text
  * (disassemble.h), but the table can be read without any program of the toolkit. All values of the
- * file are checked (file.h). Owner's thread. */
+ * file are checked (file.h). Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_CUBIN_LINES_H
 #define GPUFL_SYMBOL_CUBIN_LINES_H
 

@@ -3,7 +3,7 @@
  * A GPU loads machine code. If line information was requested (-lineinfo, -G), the assembler leaves
  * a copy of the PTX in the cubin: lines without indentation, each followed by a NUL. This holds for
  * every cubin that was made from PTX, ahead of time or by the driver. The bytes are not trusted.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_CUBIN_PTX_H
 #define GPUFL_SYMBOL_CUBIN_PTX_H
 

@@ -125,7 +125,7 @@ int disassembler_find(const struct vendor_disassembler *d, char *path, size_t si
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-/* The end of the output so far, which is not a whole line. */
+/* Holds the end of the output so far, which is not a whole line. */
 struct output {
     const struct disassembler_run *run;
     char line[LINE_MOST];

@@ -2,7 +2,7 @@
  *
  * The program may be missing or fail, and a file of code may have any content. So the program is
  * killed when the deadline has passed, or when it has printed too much. It never runs in a traced
- * program. Owner's thread. */
+ * program. Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_DEVICE_DISASSEMBLER_H
 #define GPUFL_SYMBOL_DEVICE_DISASSEMBLER_H
 
@@ -13,8 +13,8 @@
 
 struct vendor_disassembler;
 
-/* Path of the program: that in its variable, else the toolkit's or that in PATH, in the order of
- * struct vendor_disassembler. GPUFL_E_NOENT with a sentence. */
+/* Writes the path of the program: that in its variable, else the toolkit's or that in PATH, in the
+ * order of struct vendor_disassembler. GPUFL_E_NOENT with a sentence. */
 int disassembler_find(const struct vendor_disassembler *d, char *path, size_t size, struct err *e);
 
 struct disassembler_run {
@@ -26,8 +26,8 @@ struct disassembler_run {
     void *arg;
 };
 
-/* The most bytes of output for each byte of a file; a file with more is damaged. An instruction has
- * at least 4 bytes, and its line and those of its places, 16 at most, are shorter together. */
+/* Limits the bytes of output for each byte of a file; a file with more is damaged. An instruction
+ * has at least 4 bytes, and its line and those of its places, 16 at most, are shorter together. */
 enum { DISASSEMBLER_TEXT_MOST = 1024 };
 
 /* Runs the program and calls line for each line of its output. deadline: clock_mono, ns.

@@ -23,7 +23,8 @@ struct disassembled {
 
 typedef void disassembled_fn(void *arg, const struct disassembled *d);
 
-/* Which functions of which file of code are read, and the function that gets their instructions. */
+/* Says which functions of which file of code are read, and the function that gets their
+ * instructions. */
 struct disassemble_request {
     const char *file;          /* path */
     const uint32_t *functions; /* the numbers of their symbols */

@@ -1,7 +1,7 @@
 /* symbols.h - numbers of the functions of device code in its symbol table, by name.
  *
  * nvdisasm takes numbers, but not every library that names a function gives its number. All values
- * of the file are checked (file.h). Owner's thread. */
+ * of the file are checked (file.h). Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_DEVICE_SYMBOLS_H
 #define GPUFL_SYMBOL_DEVICE_SYMBOLS_H
 

@@ -1,7 +1,7 @@
 /* address_map.h - finds the ranges that contain an address.
  *
  * Ranges may nest and overlap. A search goes outwards from the innermost range, which begins last.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_DWARF_ADDRESS_MAP_H
 #define GPUFL_SYMBOL_DWARF_ADDRESS_MAP_H
 

@@ -16,7 +16,7 @@ struct dw_line;  /* Dwarf_Line */
 struct dw_files; /* Dwarf_Files */
 struct dw_lines; /* Dwarf_Lines */
 
-/* An entry of .debug_info (Dwarf_Die). */
+/* This is an entry of .debug_info (Dwarf_Die). */
 struct dw_die {
     void *addr; /* its first byte: entries of a unit are in the order of their addresses */
     struct dw_unit *unit;
@@ -24,7 +24,7 @@ struct dw_die {
     long padding;
 };
 
-/* An attribute of an entry (Dwarf_Attribute). */
+/* This is an attribute of an entry (Dwarf_Attribute). */
 struct dw_attr {
     unsigned code, form;
     unsigned char *value;
@@ -61,7 +61,7 @@ enum dw_at {
     DW_AT_MIPS_LINKAGE_NAME = 0x2007,
 };
 
-/* Languages whose functions have no scopes around them. */
+/* Lists languages whose functions have no scopes around them. */
 enum dw_lang {
     DW_LANG_ISO_C89 = 0x01,
     DW_LANG_PLAIN_C = 0x02,
@@ -70,7 +70,7 @@ enum dw_lang {
     DW_LANG_ISO_C17 = 0x2c,
 };
 
-/* F(name, result, arguments): a function of the library; all of them are required. */
+/* Lists the functions of the library as F(name, result, arguments); all of them are required. */
 #define DW_FUNCTIONS(F)                                                                            \
     F(elf_version, unsigned, (unsigned))                                                           \
     F(elf_memory, struct dw_elf *, (char *, size_t))                                               \

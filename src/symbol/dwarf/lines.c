@@ -305,7 +305,7 @@ static bool find_function(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t 
 
 /* ---- an address ------------------------------------------------------------------------ */
 
-/* The entry around an address, inside another entry. */
+/* Holds the entry around an address, inside another entry. */
 struct inside {
     struct dw_die die;
     uint64_t size; /* bytes of the range; 0: none found */
@@ -332,7 +332,7 @@ static void look_inside(struct dwarf_lines *d, struct dw_die *parent, uint64_t a
     } while (next_sibling(d, &child));
 }
 
-/* The function and the inlined calls around an address, outermost first; 0: too deep. */
+/* Finds the function and the inlined calls around an address, outermost first; 0: too deep. */
 static size_t find_chain(struct dwarf_lines *d, uint64_t address, struct dw_die *chain)
 {
     struct inside in = {.die = chain[0], .size = 1};

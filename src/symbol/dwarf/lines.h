@@ -6,7 +6,8 @@
  * address in it is looked up.
  *
  * With damaged DWARF some addresses get no answer, but the work is bounded: entries are visited
- * only in the order of the file, and all visits count against one budget. Owner's thread. */
+ * only in the order of the file, and all visits count against one budget. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_SYMBOL_DWARF_LINES_H
 #define GPUFL_SYMBOL_DWARF_LINES_H
 
@@ -56,8 +57,8 @@ struct dwarf_lines {
     int64_t steps;         /* entries that may still be visited */
 };
 
-/* 0; GPUFL_E_NOENT: the file has no DWARF; _FULL: too much; _CORRUPT; _NOMEM. d is empty after a
- * failure. */
+/* Returns 0; GPUFL_E_NOENT: the file has no DWARF; _FULL: too much; _CORRUPT; _NOMEM. d is empty
+ * after a failure. */
 int dwarf_lines_open(struct dwarf_lines *d, const struct dw *dw, const struct elf_file *f);
 void dwarf_lines_close(struct dwarf_lines *d);
 

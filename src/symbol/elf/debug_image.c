@@ -36,7 +36,7 @@ static void patch_header(const struct debug_image *d, const struct elf_file *f, 
     memcpy(d->base + f->head.e_shoff + index * sizeof s, &s, sizeof s);
 }
 
-/* True if a section is within the file and does not overlap its headers, which must stay
+/* Returns true if a section is within the file and does not overlap its headers, which must stay
  * readable. */
 static bool is_apart(const struct elf_file *f, const Elf64_Shdr *s)
 {

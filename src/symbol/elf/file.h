@@ -1,9 +1,9 @@
 /* file.h - the parts of a 64-bit ELF file that symbols need, read with pread(2).
  *
- * Every offset and size in the file is checked against its size, so that a
- * damaged file is an error. The file is not mapped, because a mapping raises SIGBUS if the
- * file shrinks. Sections are found by name and read into memory of their own; compressed
- * ones are left to libdw. Owner's thread. */
+ * Every offset and size in the file is checked against its size, so that a damaged file is an
+ * error. The file is not mapped, because a mapping raises SIGBUS if the file shrinks. Sections are
+ * found by name and read into memory of their own; compressed ones are left to libdw. Called by the
+ * owner's thread only. */
 #ifndef GPUFL_SYMBOL_ELF_FILE_H
 #define GPUFL_SYMBOL_ELF_FILE_H
 
@@ -32,11 +32,12 @@ struct elf_file {
  * machine's byte order and word size, or damaged) or _NOMEM with a sentence. f is closed after a
  * failure. */
 int elf_file_open(struct elf_file *f, const char *path, struct err *e);
-/* Like elf_file_open, for a file that is open; f owns fd from here on. name: for the sentence. */
+/* Does what elf_file_open does, for a file that is open; f owns fd from here on. name: for the
+ * sentence. */
 int elf_file_take(struct elf_file *f, int fd, const char *name, struct err *e);
 void elf_file_close(struct elf_file *f);
 
-/* The first section of that name, or NULL. */
+/* Returns the first section of that name, or NULL. */
 const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name);
 
 /* Returns a section's bytes, with a NUL after them; the caller frees. NULL: the file has none, they
@@ -50,7 +51,7 @@ bool elf_file_inside(const struct elf_file *f, uint64_t offset, uint64_t len);
 /* Copies n bytes at offset; false: the file has fewer. */
 bool elf_file_copy(const struct elf_file *f, uint64_t offset, void *to, size_t n);
 
-/* True for a section of debug information that has bytes in this file. */
+/* Returns true for a section of debug information that has bytes in this file. */
 bool elf_file_is_debug(const struct elf_file *f, const Elf64_Shdr *s);
 
 /* Returns the number of bytes that the .debug_* sections take in memory when decompressed. */

@@ -19,7 +19,8 @@ static int by_address(const void *a, const void *b)
     return ORDER(x->name, y->name);
 }
 
-/* True for code of this file, by the section's flags if the file has sections; also in debug files.
+/* Returns true for code of this file, by the section's flags if the file has sections; also in
+ * debug files.
  */
 static bool is_code(const struct elf_file *f, const Elf64_Sym *s)
 {

@@ -3,7 +3,7 @@
  * A function has the address and size in the table. An address between functions does not get the
  * name of the nearest symbol before it, because in a stripped file that is some other function.
  * Only functions of assembler files, which have no size, reach to the next symbol of their section.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_SYMBOL_ELF_SYMBOLS_H
 #define GPUFL_SYMBOL_ELF_SYMBOLS_H
 

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Our own declarations of libzstd and liblzma; their interfaces are stable since 1.0 and 5.0. */
+/* Declares the parts that we use of libzstd and liblzma; their interfaces are stable since 1.0 and
+ * 5.0. */
 struct zstd {
     size_t (*ZSTD_decompress)(void *to, size_t room, const void *from, size_t n);
     unsigned (*ZSTD_isError)(size_t code);

@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The values of ch_type in an ELF section's compression header. */
+/* Lists the values of ch_type in an ELF section's compression header. */
 enum unpack_kind { UNPACK_ZLIB = 1, UNPACK_ZSTD = 2 };
 
-/* True if this machine can unpack that kind. */
+/* Returns true if this machine can unpack that kind. */
 bool unpack_can(uint32_t kind);
 
 /* Unpacks n bytes from `from` to exactly `size` bytes at `to`; false: they are damaged, or give

@@ -16,7 +16,7 @@ static struct span drop_suffix(struct span s)
     return s;
 }
 
-/* How many brackets the character opens, or, below 0, closes; the > of -> is no bracket. */
+/* Returns how many brackets the character opens, or, below 0, closes; the > of -> is no bracket. */
 static int nesting(struct span s, size_t i)
 {
     char c = s.at[i];
@@ -77,7 +77,7 @@ static struct span drop_return_type(struct span s)
     return (struct span){s.at + from, s.len - from};
 }
 
-/* True if a bracket after a space, outside all others, shows that the text is prose. */
+/* Returns true if a bracket after a space, outside all others, shows that the text is prose. */
 static bool is_prose(struct span s)
 {
     int depth = 0;

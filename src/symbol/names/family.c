@@ -37,8 +37,8 @@ static size_t add_spans(struct family *f)
     return at;
 }
 
-/* True if the texts of all members at `from` are head<args>tail with the same head and as many
- * args; *args and *tails are then the indices of their spans. */
+/* Returns true if the texts of all members at `from` are head<args>tail with the same head and as
+ * many args; *args and *tails are then the indices of their spans. */
 static bool split_all(struct family *f, size_t from, size_t *args, size_t *tails, size_t *arg_count)
 {
     struct span head, first = {NULL, 0};

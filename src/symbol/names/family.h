@@ -24,7 +24,7 @@ enum item_kind {
     ITEM_CLOSE, /* its > */
 };
 
-/* A piece of every member's text, in order. */
+/* This is a piece of every member's text, in order. */
 struct item {
     enum item_kind kind;
     bool dropped;     /* ".." is shown instead */

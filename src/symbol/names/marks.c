@@ -34,7 +34,7 @@ struct leaf {
     size_t shown; /* end in the name of the last part that is in its mark; 0: none */
 };
 
-/* Adjacent leaves whose names agree up to `from`. */
+/* Describes adjacent leaves whose names agree up to `from`. */
 struct range {
     size_t first, count, from;
 };

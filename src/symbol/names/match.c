@@ -1,7 +1,7 @@
 /* match.c - see match.h. */
 #include "symbol/names/match.h"
 
-/* True if the rest of a pattern cannot begin at a position, by its first letter. */
+/* Returns true if the rest of a pattern cannot begin at a position, by its first letter. */
 static bool begins_elsewhere(const char *pattern, struct span s, size_t i)
 {
     char c = *pattern;

@@ -19,15 +19,15 @@ struct match {
     size_t count;
 };
 
-/* True if the pattern fits the span from i to its end. Captures are added to m. */
+/* Returns true if the pattern fits the span from i to its end. Captures are added to m. */
 bool match_fits(const char *pattern, struct span s, size_t i, struct match *m);
 
-/* True if the text has all of the texts between the |. True for "". */
+/* Returns true if the text has all of the texts between the |. True for "". */
 bool match_holds_all(struct span s, const char *within);
-/* True if the text has one of the texts between the |. False for "". */
+/* Returns true if the text has one of the texts between the |. False for "". */
 bool match_holds_any(struct span s, const char *texts);
 
-/* The path of a core. False: it is empty or too long. */
+/* Writes the path of a core. False: it is empty or too long. */
 bool match_path(struct span core, char path[MATCH_PATH], size_t *len);
 
 #endif

@@ -126,7 +126,7 @@ static size_t put_type(struct buf *out, const struct type *t, struct span s, siz
     return after_inner;
 }
 
-/* True if the text from `from` on, split at commas, contains that part already. */
+/* Returns true if the text from `from` on, split at commas, contains that part already. */
 static bool has_part(const struct buf *out, size_t from, struct span part)
 {
     for (size_t i = from, end; i < out->len; i = end + 1) {
@@ -322,7 +322,7 @@ static void put_name(struct buf *out, struct span name)
     buf_put(out, name.at, name.len);
 }
 
-/* True if the text is only a type. */
+/* Returns true if the text is only a type. */
 static bool is_type(struct span s)
 {
     struct span name = functor_name(s);

@@ -19,7 +19,7 @@ void part_types(struct buf *out, struct span s);
 /* Appends the name of a functor's operation, without wrappers and common ends. */
 void part_functor(struct buf *out, struct span s);
 
-/* part_functor followed by the types: "copy float->bf16". */
+/* Writes part_functor followed by the types: "copy float->bf16". */
 void part_operation(struct buf *out, struct span s);
 
 /* Appends the numbers of a shape with x between them: "128x64x32". */

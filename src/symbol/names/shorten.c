@@ -77,7 +77,7 @@ static void cut_middle(struct buf *out, size_t from, size_t width)
     out->len = from + head + 2 + len - tail;
 }
 
-/* How much of a name is shown, from the least to the most. */
+/* Says how much of a name is shown, from the least to the most. */
 enum detail { NO_NAMESPACES, OUTER_NAMESPACES, ALL_NAMESPACES, PARAMETERS, DETAILS };
 
 static void put_detail(struct buf *out, const char *demangled, enum detail d)
@@ -228,7 +228,7 @@ static int by_text(const void *a, const void *b, void *arg)
     return order ? order : by_index(a, b);
 }
 
-/* True if two of these rows look alike. */
+/* Returns true if two of these rows look alike. */
 static bool alike(const struct table *t, struct row *rows, size_t count)
 {
     qsort_r(rows, count, sizeof *rows, by_text, t->texts.data);
@@ -336,7 +336,7 @@ static int put_alone(struct table *t, const char *const *names)
     return 0;
 }
 
-/* True if both rows exist and belong to one family. */
+/* Returns true if both rows exist and belong to one family. */
 static bool same_family(const struct table *t, size_t a, size_t b)
 {
     return b < t->count && t->rows[a].ruled == t->rows[b].ruled &&
@@ -371,7 +371,7 @@ static int put_families(struct table *t)
 
 /* ---- rows with one text of a rule --------------------------------------------------------- */
 
-/* By text, then by family. */
+/* Sorts by text, then by family. */
 static int by_twin(const void *a, const void *b, void *arg)
 {
     const struct row *x = a, *y = b;

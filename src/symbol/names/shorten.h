@@ -16,7 +16,8 @@ enum { SHORT_COLUMNS = 120 }; /* columns of a short name that no table limits */
  * and at last with ".." for its middle. The last part of a qualified name of Python stays whole. */
 void shorten_put(struct buf *out, const char *demangled, size_t width);
 
-/* Like shorten_put, for a kernel: a kernel of a known library gets its short name (rules.def). */
+/* Does what shorten_put does, for a kernel: a kernel of a known library gets its short name
+ * (rules.def). */
 void shorten_kernel(struct buf *out, const char *demangled, size_t width);
 
 /* Shortens the demangled names of a table's kernels to at most width columns, with a NUL after
@@ -24,8 +25,8 @@ void shorten_kernel(struct buf *out, const char *demangled, size_t width);
  * dropped before arguments that differ. 0 or GPUFL_E_NOMEM. */
 int shorten_rows(struct buf *out, const char *const *names, size_t count, size_t width);
 
-/* shorten_rows for mangled names, in SHORT_COLUMNS columns. Names after the first 256 MiB of
- * demangled text stay mangled. */
+/* Does what shorten_rows does, for mangled names, in SHORT_COLUMNS columns. Names after the first
+ * 256 MiB of demangled text stay mangled. */
 int shorten_symbols(struct buf *out, const char *const *symbols, size_t count);
 
 #endif

@@ -18,7 +18,7 @@ void print(struct printer *p, const struct node *n)
 
 enum trait { IS_ARRAY, IS_FUNCTION, HAS_RIGHT };
 
-/* The element of a pack that is being written; NULL: none. */
+/* Returns the element of a pack that is being written; NULL: none. */
 static const struct node *element(struct printer *p, const struct node *pack)
 {
     if (p->pack_count == NO_PACK) {
@@ -86,7 +86,7 @@ static const struct node *syntax(struct printer *p, const struct node *n)
     return n;
 }
 
-/* The type to which a reference, or a reference to a reference, refers: && to & is &. */
+/* Returns the type to which a reference, or a reference to a reference, refers: && to & is &. */
 static const struct node *collapse(struct printer *p, const struct node *n, bool *rvalue)
 {
     *rvalue = n->flag;

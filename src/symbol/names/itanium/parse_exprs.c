@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Expressions up to E. */
+/* Parses expressions up to E. */
 static struct node *parse_exprs_until(struct parser *p, char end)
 {
     struct nodes list = {0};
@@ -37,7 +37,7 @@ static struct node *parse_conversion_expr(struct parser *p)
     return node_format(p, "(" MARK_A ")(" MARK_B ")", type, list);
 }
 
-/* [gs] nw|na <expr>* _ <type> (E | pi <expr>* E) */
+/* Parses [gs] nw|na <expr>* _ <type> (E | pi <expr>* E) */
 static struct node *parse_new(struct parser *p, bool global)
 {
     bool array = look(p, 1) == 'a';
@@ -67,7 +67,7 @@ static struct node *parse_condition(struct parser *p)
     return n;
 }
 
-/* di <field> <init>, dx <index> <init>, dX <from> <to> <init> */
+/* Parses di <field> <init>, dx <index> <init>, dX <from> <to> <init> */
 static struct node *parse_any_braced(struct parser *p)
 {
     struct node *a, *b = NULL;
@@ -110,7 +110,7 @@ static struct node *parse_initializers(struct parser *p, struct node *type)
                 : node_format(p, "{" MARK_A "}", inits, NULL);
 }
 
-/* fp [cv] [n] _, fL <level> p [cv] [n] _, fpT */
+/* Parses fp [cv] [n] _, fL <level> p [cv] [n] _, fpT */
 static struct node *parse_function_param(struct parser *p)
 {
     if (eat_word(p, "fpT"))
@@ -153,7 +153,7 @@ struct node *parse_fold(struct parser *p)
     return n;
 }
 
-/* so <type> <expr> [<offset>] <selector>* [p] E: a part of an object. */
+/* Parses so <type> <expr> [<offset>] <selector>* [p] E: a part of an object. */
 static struct node *parse_subobject(struct parser *p)
 {
     struct node *type = parse_type(p), *object = type ? parse_expr(p) : NULL;
@@ -175,7 +175,7 @@ static struct node *parse_subobject(struct parser *p)
     return offset ? n : NULL;
 }
 
-/* u <source-name> <template-arg>* E */
+/* Parses u <source-name> <template-arg>* E */
 static struct node *parse_vendor_expr(struct parser *p)
 {
     struct nodes list = {0};
@@ -224,7 +224,8 @@ static struct node *parse_throw(struct parser *p)
     return node_word(p, "throw");
 }
 
-/* Expressions whose operands are two types or expressions, or with a function of their own. */
+/* Parses an expression whose operands are two types or expressions, or with a function of their
+ * own. */
 static struct node *parse_worded(struct parser *p)
 {
     enum { TYPE = 1, EXPR, TYPE_EXPR, EXPR_EXPR };
@@ -275,7 +276,7 @@ static struct node *parse_worded(struct parser *p)
     return parse_unresolved(p, false);
 }
 
-/* dl, da, nw, na and names, which a leading gs makes global. */
+/* Parses dl, da, nw, na and names, which a leading gs makes global. */
 static struct node *parse_globalizable(struct parser *p, bool global)
 {
     if (look(p, 0) == 'n' && (look(p, 1) == 'w' || look(p, 1) == 'a'))

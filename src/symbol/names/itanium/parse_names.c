@@ -31,7 +31,7 @@ static struct node *parse_enable_if(struct parser *p)
     return node_list(p, NODE_LIST, &list);
 }
 
-/* The types of a function after its name. */
+/* Parses the types of a function after its name. */
 static struct node *parse_signature(struct parser *p, struct node *name,
                                     const struct name_state *state)
 {
@@ -95,7 +95,7 @@ static bool skip_digits(struct parser *p)
     return p->at > from;
 }
 
-/* h <number> _ or v <number> _ <number> _ */
+/* Skips h <number> _ or v <number> _ <number> _ */
 static bool skip_call_offset(struct parser *p)
 {
     bool virtual_base = look(p, 0) == 'v';
@@ -171,8 +171,8 @@ struct node *parse_special(struct parser *p)
                        parse_encoding(p), NULL);
 }
 
-/* _<digit>, __<number>_, or the digits up to the end of the name: the number of one of several
- * entities with one name; never shown. */
+/* Skips _<digit>, __<number>_, or the digits up to the end of the name: the number of one of
+ * several entities with one name; never shown. */
 static void skip_discriminator(struct parser *p)
 {
     const char *from = p->at;
@@ -214,7 +214,8 @@ static struct node *join(struct parser *p, struct node *so_far, struct node *par
     return part && so_far ? node_make(p, NODE_NESTED, so_far, part) : part;
 }
 
-/* One part of a nested name, joined to what is before it. *again: no substitution is made. */
+/* Parses one part of a nested name, joined to what is before it. *again: no substitution is
+ * made. */
 static struct node *parse_nested_part(struct parser *p, struct node *so_far,
                                       struct name_state *state, bool *again)
 {

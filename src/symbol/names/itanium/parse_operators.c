@@ -8,7 +8,7 @@
 #define PREFIX(sign)  OP_PREFIX, sign, sign "(" MARK_A ")"
 #define POSTFIX(sign) OP_POSTFIX, sign, "(" MARK_A ")" sign
 
-/* In the order of code. */
+/* The rows are in the order of code. */
 static const struct operator_row rows[] = {
     {"aN", BINARY("&=")},
     {"aS", BINARY("=")},

@@ -16,7 +16,7 @@ static struct node *parse_integer(struct parser *p, const char *type)
     return n;
 }
 
-/* The bits of a float, most significant first. */
+/* Parses the bits of a float, most significant first. */
 static struct node *parse_float(struct parser *p, uint32_t digits, uint32_t bytes)
 {
     const char *from = p->at;
@@ -32,7 +32,7 @@ static struct node *parse_float(struct parser *p, uint32_t digits, uint32_t byte
     return n;
 }
 
-/* L <letter of a builtin type>; *known is false for another letter. */
+/* Parses l <letter of a builtin type>; *known is false for another letter. */
 static struct node *parse_builtin_literal(struct parser *p, bool *known)
 {
     static const char *const types[26] = {
@@ -137,7 +137,7 @@ static struct node *parse_base_unresolved(struct parser *p)
     return n && look(p, 0) == 'I' ? parse_with_args(p, n, false) : n;
 }
 
-/* Levels up to E, each a name. */
+/* Parses levels up to E, each a name. */
 static struct node *parse_levels(struct parser *p, struct node *so_far)
 {
     while (!eat(p, 'E')) {

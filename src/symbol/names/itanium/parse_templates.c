@@ -176,7 +176,7 @@ static struct node *declare_template(struct parser *p, struct nodes *level)
     return kind ? node_make(p, NODE_PARAM, kind, name) : NULL;
 }
 
-/* Ty, Tk <concept>, Tn <type>, Tt … E and Tp: a parameter that a generic lambda declares. */
+/* Parses ty, Tk <concept>, Tn <type>, Tt … E and Tp: a parameter that a generic lambda declares. */
 static struct node *declare_any_param(struct parser *p, struct nodes *level)
 {
     if (eat_word(p, "Ty")) {

@@ -50,7 +50,7 @@ static struct node *bit_int(struct parser *p)
     return eat(p, '_') ? node_format(p, format, size, NULL) : NULL;
 }
 
-/* Builtin types of two letters, which are not substitutions. NULL: another type; nothing is
+/* Parses builtin types of two letters, which are not substitutions. NULL: another type; nothing is
  * taken. */
 static struct node *two_letters(struct parser *p)
 {
@@ -81,7 +81,7 @@ static struct node *two_letters(struct parser *p)
     return eat(p, '_') ? node_format(p, "_Float" MARK_A, bits, NULL) : NULL;
 }
 
-/* [<number> | <expression>] _; *size stays NULL if there is none. */
+/* Parses [<number> | <expression>] _; *size stays NULL if there is none. */
 static bool parse_extent(struct parser *p, struct node **size)
 {
     if (is_digit(look(p, 0)))
@@ -171,7 +171,7 @@ static struct node *parse_function(struct parser *p)
     return n;
 }
 
-/* U <source-name> [<args>] <type>: a vendor's qualifier. */
+/* Parses u <source-name> [<args>] <type>: a vendor's qualifier. */
 static struct node *parse_vendor_qualified(struct parser *p)
 {
     p->at++;
@@ -199,7 +199,7 @@ static struct node *parse_qualified(struct parser *p)
     return n;
 }
 
-/* P, R, O, C, G <type> */
+/* Parses p, R, O, C, G <type> */
 static struct node *parse_declarator(struct parser *p)
 {
     char c = *p->at++;
@@ -265,7 +265,7 @@ static struct node *parse_extended(struct parser *p)
     }
 }
 
-/* A type that becomes a substitution. */
+/* Parses a type that becomes a substitution. */
 static struct node *parse_compound(struct parser *p)
 {
     switch (look(p, 0)) {

@@ -65,7 +65,7 @@ bool parser_push(struct parser *p, struct nodes *list, struct node *n)
     return true;
 }
 
-/* True for kinds that always have a right part, whatever their children are. */
+/* Returns true for kinds that always have a right part, whatever their children are. */
 static bool has_right(enum node_kind kind)
 {
     return kind == NODE_ENCODING || kind == NODE_ARRAY || kind == NODE_FUNCTION ||
@@ -101,7 +101,7 @@ struct node *node_word(struct parser *p, const char *text)
     return node_text(p, text, strlen(text));
 }
 
-/* NULL if a child that the format names is missing. */
+/* Returns NULL if a child that the format names is missing. */
 struct node *node_format(struct parser *p, const char *format, struct node *a, struct node *b)
 {
     if ((!a && strchr(format, MARK_A[0])) || (!b && strchr(format, MARK_B[0])))

@@ -16,7 +16,7 @@ enum {
     ARENA_MOST = 256 << 20, /* bytes in all: a name of 1 MiB with a node for each letter */
 };
 
-/* A growing list of nodes in the arena. */
+/* This is a growing list of nodes in the arena. */
 struct nodes {
     struct node **at;
     uint32_t count, cap;
@@ -45,7 +45,7 @@ struct parser {
     _Alignas(16) char first[ARENA_FIRST];
 };
 
-/* What the name of a function implies for the types that follow. */
+/* Says what the name of a function implies for the types that follow. */
 struct name_state {
     bool no_return;        /* constructor, destructor, conversion */
     bool template_args;    /* the name ends with them: a return type follows */

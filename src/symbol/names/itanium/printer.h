@@ -53,10 +53,10 @@ static inline bool enter(struct printer *p)
     return !p->error && !p->out->error;
 }
 
-/* node_print.c */
+/* These functions are in node_print.c. */
 void print(struct printer *p, const struct node *n);
 
-/* node_parts.c: each writes a node of its kind. */
+/* These functions are in node_parts.c: each writes a node of its kind. */
 void print_list(struct printer *p, const struct node *n);
 void print_args(struct printer *p, const struct node *n);
 void print_format(struct printer *p, const struct node *n);

@@ -16,7 +16,7 @@ void rust_put_utf8(struct buf *out, uint32_t c)
     buf_put(out, b, n);
 }
 
-/* One delta of Punycode (RFC 3492). */
+/* Takes one delta of Punycode (RFC 3492). */
 static bool take_delta(const char **at, const char *end, uint32_t bias, uint64_t *i)
 {
     uint64_t weight = 1;

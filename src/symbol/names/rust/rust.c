@@ -84,7 +84,8 @@ static void put_part(struct buf *out, const char *part, size_t len)
     }
 }
 
-/* True for _ZN <part>+ 17h<16 hexadecimal digits> E, which no C++ compiler makes. *end: the E. */
+/* Returns true for _ZN <part>+ 17h<16 hexadecimal digits> E, which no C++ compiler makes. *end: the
+ * E. */
 static bool is_legacy(const char *name, size_t len, const char **end)
 {
     const char *at = name + 3, *stop = name + len, *part = NULL;

@@ -61,7 +61,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* <base-62-number>: _ is 0, 0_ is 1. */
+/* Reads <base-62-number>: _ is 0, 0_ is 1. */
 static uint64_t take_base62(struct v0 *v)
 {
     uint64_t n = 0;
@@ -83,7 +83,7 @@ static uint64_t take_base62(struct v0 *v)
     return n + 1;
 }
 
-/* s<base-62-number> or nothing */
+/* Reads s<base-62-number> or nothing */
 static uint64_t take_disambiguator(struct v0 *v)
 {
     return eat(v, 's') ? take_base62(v) + 1 : 0;
@@ -302,7 +302,7 @@ static const char *basic_type(char c)
     return c >= 'a' && c <= 'z' ? names[c - 'a'] : NULL;
 }
 
-/* G<base-62-number>: for<'a, 'b> */
+/* Reads G<base-62-number>: for<'a, 'b> */
 static void binder(struct v0 *v)
 {
     if (!eat(v, 'G'))
@@ -348,7 +348,7 @@ static void function_type(struct v0 *v)
     v->lifetimes = before;
 }
 
-/* A trait with its associated types: Iterator<Item = u8> */
+/* Writes a trait with its associated types: Iterator<Item = u8> */
 static void dyn_trait(struct v0 *v)
 {
     bool open = path(v, false, true);

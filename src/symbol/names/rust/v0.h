@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Like rust_put(). The text is llvm-cxxfilt's. */
+/* Does what rust_put does. The text is llvm-cxxfilt's. */
 int rust_v0_put(struct buf *out, const char *name, size_t len, size_t most);
 
 /* Appends a code point up to 0x10ffff as UTF-8. */
