@@ -99,7 +99,7 @@ double decimal_double(struct decimal d)
     return v / unit;
 }
 
-/* value x 10^n. Powers of ten are exact up to 10^22. */
+/* Returns value x 10^n. Powers of ten are exact up to 10^22. */
 static double shifted(double value, int n)
 {
     double unit = 1;

@@ -27,8 +27,8 @@ void decimal_put(struct buf *b, struct decimal d);
 
 double decimal_double(struct decimal d);
 
-/* The nearest decimal with this many digits (1 to 15). False if the value is not finite, or beyond
- * 10^+-99. */
+/* Finds the nearest decimal with this many digits (1 to 15). False if the value is not finite, or
+ * beyond 10^+-99. */
 bool decimal_of(double value, int digits, struct decimal *out);
 
 /* Returns the pair in one cell, for a batch that is being read; never CELL_NULL. */

@@ -115,7 +115,7 @@ static int line_failed(struct decoder *d, int code)
 
 /* ---- arrays of cells ------------------------------------------------------------------- */
 
-/* Position in an array while it is read. */
+/* Holds the position in an array while it is read. */
 struct run {
     size_t n;     /* cells read */
     uint64_t sum; /* difference coding: the last value */
@@ -263,7 +263,8 @@ static int fill_cells(struct cells *c, int64_t v, size_t n)
 
 /* ---- a line of rows -------------------------------------------------------------------- */
 
-/* Column index of a key; *next is tried first, because writers keep the table's order. */
+/* Returns the column index of a key; *next is tried first, because writers keep the table's
+ * order. */
 static int find_column(const struct record *r, struct span key, unsigned *next)
 {
     int i = *next < r->column_count && span_is(key, r->columns[*next].name)

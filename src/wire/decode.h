@@ -2,8 +2,8 @@
  *
  * Reads our format and the public GPUFlight client's (read.c), recognizes the format of each line,
  * and delivers both alike. A damaged line is counted, and only that line is lost; unknown records
- * and columns are counted and skipped. A session has one decoder, which is fed with all parts
- * in order of channel and part. Owner's thread. */
+ * and columns are counted and skipped. A session has one decoder, which is fed with all parts in
+ * order of channel and part. Called by the owner's thread only. */
 #ifndef GPUFL_WIRE_DECODE_H
 #define GPUFL_WIRE_DECODE_H
 
@@ -17,9 +17,9 @@ struct wire_batch {
     const int64_t *col[RECORD_MAX_COLUMNS]; /* rows cells each; NULL: unknown throughout */
 };
 
-/* The decoder's calls; pointers are valid during the call. A non-zero result stops the feed, which
- * returns it. Members may be NULL. A batch has at most 65536 rows. In the public client's sessions
- * the header may come after rows, and more than once (the last one counts). */
+/* Holds the decoder's calls; pointers are valid during the call. A non-zero result stops the feed,
+ * which returns it. Members may be NULL. A batch has at most 65536 rows. In the public client's
+ * sessions the header may come after rows, and more than once (the last one counts). */
 struct wire_visitor {
     void *arg;
     int (*header)(void *arg, const struct wire_header *h);
@@ -45,9 +45,9 @@ struct decoder;
 int decoder_open(struct decoder **out);
 void decoder_close(struct decoder *d);
 
-/* Memory for the columns and texts of the line that is decoded; up to some MiB. Decoders of one
- * thread may share a room, so that each of many sessions does not keep one. A visitor must not feed
- * a decoder of the same room. Close the room after its decoders. */
+/* This is memory for the columns and texts of the line that is decoded; up to some MiB. Decoders of
+ * one thread may share a room, so that each of many sessions does not keep one. A visitor must not
+ * feed a decoder of the same room. Close the room after its decoders. */
 struct decode_room;
 
 int decode_room_open(struct decode_room **out);
@@ -60,7 +60,7 @@ int decoder_open_in(struct decoder **out, struct decode_room *room);
  * GPUFL_E_NOMEM. */
 int decoder_feed(struct decoder *d, const char *line, size_t len, const struct wire_visitor *v);
 
-/* At the end of a session: delivers what the public client's format keeps pending. */
+/* Delivers, at the end of a session, what the public client's format keeps pending. */
 int decoder_finish(struct decoder *d, const struct wire_visitor *v);
 
 const struct decode_stats *decoder_stats(const struct decoder *d);

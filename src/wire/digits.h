@@ -18,7 +18,7 @@
 #include <emmintrin.h>
 #endif
 
-/* Bytes that digits_commas reads. */
+/* Says how many bytes digits_commas reads. */
 #define DIGITS_BLOCK 64
 
 /* Bit i is set where p[i] is a comma. */

@@ -38,7 +38,7 @@ void encode_header(struct buf *b, const struct wire_header *h)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* How many entries from `first` on fit in one line: at least one, at most WIRE_MAX_ROWS. */
+/* Returns how many entries from `first` on fit in one line: at least one, at most WIRE_MAX_ROWS. */
 static size_t names_of_line(const size_t *lens, size_t first, size_t n)
 {
     size_t bytes = 0, i = first;

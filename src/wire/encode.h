@@ -1,13 +1,12 @@
 /* encode.h - rows, names and headers to NDJSON lines. No I/O, no threads.
  *
  * A batch is one line, one array per column:
- *   {"type":"kernel","rows":3,"start":[900,12,11],"duration":[4,4,5],"stream":1}
- * TIME and DELTA columns hold differences to the last row before that was not
- * null, modulo 2^64; the first is absolute, so that every line decodes alone. A
- * column with the same value in every row is that value instead of an array; a
- * column that is null throughout is left out. HEX cells are strings. A TIME
- * cell outside of +-2^62 ns is no time and becomes null. docs/format.md has the
- * whole format. Owner's thread.
+ * {"type":"kernel","rows":3,"start":[900,12,11],"duration":[4,4,5],"stream":1} TIME and DELTA
+ * columns hold differences to the last row before that was not null, modulo 2^64; the first is
+ * absolute, so that every line decodes alone. A column with the same value in every row is that
+ * value instead of an array; a column that is null throughout is left out. HEX cells are strings. A
+ * TIME cell outside of +-2^62 ns is no time and becomes null. docs/format.md has the whole format.
+ * Called by the owner's thread only.
  *
  * A buffer's ceiling must leave room for the longest line, not for the one at
  * hand: 2 x WIRE_MAX_LINE does. */
@@ -23,7 +22,7 @@
 #define WIRE_MAX_ROWS 4096       /* of a batch, so that a damaged line costs little */
 #define WIRE_MAX_LINE (4u << 20) /* bytes; readers skip longer lines */
 
-/* The first line of every part of a log: what a reader needs to use it alone. */
+/* Describes the first line of every part of a log: what a reader needs to use it alone. */
 struct wire_header {
     const char *session; /* UUID */
     const char *channel;

@@ -1,7 +1,7 @@
 /* end.h - whether a line says that its session ended: our `end`, the public client's `shutdown`.
  *
  * Callers need only this fact about a log that may be large: no decoder is made, and no memory is
- * allocated. Any thread. */
+ * allocated. Called by any thread. */
 #ifndef GPUFL_WIRE_END_H
 #define GPUFL_WIRE_END_H
 

@@ -9,13 +9,14 @@
 
 #include <stdbool.h>
 
-/* What a session asks of a backend. The bits of engines that ask for others alone are not used. */
+/* Says what a session asks of a backend. The bits of engines that ask for others alone are not
+ * used. */
 enum engine_bit {
 #define ENGINE(id, name, ...) ENGINE_##id = 1 << GPUFL_ENGINE_##id,
 #include "schema/engines.def"
 };
 
-/* A row of schema/engines.def. */
+/* Describes a row of schema/engines.def. */
 struct engine_row {
     const char *name, *feature; /* "": it has none */
     const char *does, *no_pass, *peer;
@@ -31,7 +32,7 @@ extern const struct engine_row engine_table[]; /* by enum gpufl_engine; ends wit
 /* Returns the row of that name; NULL: there is none. [any] */
 const struct engine_row *engine_find(const char *name);
 
-/* ENGINE_<id> of the row; 0: the engine asks for the bits of others alone. [any] */
+/* Returns ENGINE_<id> of the row; 0: the engine asks for the bits of others alone. [any] */
 unsigned engine_own_bit(const struct engine_row *r);
 
 #endif

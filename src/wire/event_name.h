@@ -2,7 +2,8 @@
  * synchronizations and waits by what is waited for.
  *
  * These names have ids from EVENT_NAME_FIRST on, which no name of a log may have (such ids of a log
- * are ignored). The pyramid stores the ids, so they never change. Pure; any thread. */
+ * are ignored). The pyramid stores the ids, so they never change. The functions have no state.
+ * Called by any thread. */
 #ifndef GPUFL_WIRE_EVENT_NAME_H
 #define GPUFL_WIRE_EVENT_NAME_H
 
@@ -10,7 +11,7 @@
 
 #define EVENT_NAME_FIRST UINT32_C(0xffff0000)
 
-/* Groups of 256 ids: the id is EVENT_NAME_FIRST + 256 x group + code. */
+/* Lists groups of 256 ids: the id is EVENT_NAME_FIRST + 256 x group + code. */
 enum event_name_group {
     EVENT_NAME_COPY = 1,  /* code: memcpy.kind */
     EVENT_NAME_FILL = 2,  /* code: 0 */

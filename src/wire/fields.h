@@ -1,8 +1,8 @@
 /* fields.h - picks the known members of a JSON object into a struct, by table.
  *
- * The lines have members that are single values. Members may come in any order; if one
- * is missing or of another type, its field keeps the value that the caller put there.
- * The text must have passed scan_value before. Owner's thread. */
+ * The lines have members that are single values. Members may come in any order; if one is missing
+ * or of another type, its field keeps the value that the caller put there. The text must have
+ * passed scan_value before. Called by the owner's thread only. */
 #ifndef GPUFL_WIRE_FIELDS_H
 #define GPUFL_WIRE_FIELDS_H
 
@@ -22,7 +22,7 @@ struct field {
     size_t offset; /* in the caller's struct */
 };
 
-/* A row of a table for members of struct type. */
+/* Makes a row of a table for members of struct type. */
 #define FIELD(type, name, kind, member)                                                            \
     {                                                                                              \
         name, FIELD_##kind, offsetof(struct type, member)                                          \
@@ -30,8 +30,9 @@ struct field {
 
 void fields_read(struct scan s, const struct field *table, unsigned count, void *out);
 
-/* The next element of an array's text as its own scan; false at the end. first: see scan_element.
- * */
+/* Takes the next element of an array's text as its own scan; false at the end. first: see
+ * scan_element.
+ */
 bool fields_next(struct scan *array, bool *first, struct scan *element);
 
 /* Returns a span as a text to scan; a span that was never set is an empty text. */

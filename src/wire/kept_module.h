@@ -2,7 +2,7 @@
  *
  * If a program's file may be gone when the session is read, an ELF file with its symbols is kept in
  * the session's folder (capture/stacks/keep.h). The name is made of the module's id, so that a
- * reader finds the file from the module's row alone. Any thread. */
+ * reader finds the file from the module's row alone. Called by any thread. */
 #ifndef GPUFL_WIRE_KEPT_MODULE_H
 #define GPUFL_WIRE_KEPT_MODULE_H
 

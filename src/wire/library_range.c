@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <strings.h>
 
-/* Domains as the libraries' sources spell them; letters count as equal in either case. TSL and
- * xprof: XLA's (JAX, TensorFlow). CCCL: CUB and Thrust. */
+/* Lists domains as the libraries' sources spell them; letters count as equal in either case. TSL
+ * and xprof: XLA's (JAX, TensorFlow). CCCL: CUB and Thrust. */
 static const char *const domains[] = {
     "NCCL",      "com.nvidia.nccl.proxy",
     "RCCL",      "TSL",

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* True if the tag is the domain of a library that is known to open ranges. */
+/* Returns true if the tag is the domain of a library that is known to open ranges. */
 bool library_range(const char *tag);
 
 #endif

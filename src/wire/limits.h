@@ -10,7 +10,7 @@
 #define WIRE_TIME_MAX  (1ll << 62)  /* ns: a time beyond is no time, and ends could overflow */
 #define WIRE_NAMES_CUT (512u << 10) /* bytes at which a names line ends */
 
-/* True for a time that a log can hold. [any] */
+/* Returns true for a time that a log can hold. [any] */
 static inline bool wire_time_ok(int64_t t)
 {
     return t >= -WIRE_TIME_MAX && t <= WIRE_TIME_MAX;
@@ -20,8 +20,8 @@ static inline bool wire_time_ok(int64_t t)
 #define WIRE_EVENT_MAX (WIRE_TIME_MAX - 1) /* in the year 2116 */
 #define WIRE_EVENT_MIN (-(1ll << 59))
 
-/* True if start and duration make an interval; an event without one is left out of every sum.
- * CELL_NULL is out of bounds. [any] */
+/* Returns true if start and duration make an interval; an event without one is left out of every
+ * sum. CELL_NULL is out of bounds. [any] */
 static inline bool wire_event_ok(int64_t start, int64_t duration)
 {
     return start >= WIRE_EVENT_MIN && start <= WIRE_EVENT_MAX && duration >= 0 &&

@@ -1,8 +1,8 @@
 /* peer.h - turns the public GPUFlight client's lines into calls of the visitor.
  *
- * The decoder gives every line whose type peer_find knows to peer_feed. Times
- * of that format are ns since the Unix epoch, so the delivered header says that
- * monotonic and real time are equal. Owner's thread. */
+ * The decoder gives every line whose type peer_find knows to peer_feed. Times of that format are ns
+ * since the Unix epoch, so the delivered header says that monotonic and real time are equal. Called
+ * by the owner's thread only. */
 #ifndef GPUFL_WIRE_PEER_H
 #define GPUFL_WIRE_PEER_H
 

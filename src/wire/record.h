@@ -16,7 +16,7 @@
 
 #define CELL_NULL INT64_MIN
 
-/* Type ids, in the order of the table: RECORD_kernel, … */
+/* Lists the type ids, in the order of the table: RECORD_kernel, … */
 enum record_type {
 #define RECORD(type, channel, kind, doc) RECORD_##type,
 #include "schema/records.def"
@@ -51,23 +51,23 @@ struct record {
 
 #define RECORD_MAX_COLUMNS 64
 
-/* The kind of overhead rows that gpufl measured itself. */
+/* This is the kind of overhead rows that gpufl measured itself. */
 #define OVERHEAD_ENGINE "engine"
 
-/* Indexed by enum record_type; RECORD_COUNT entries. */
+/* This is indexed by enum record_type; RECORD_COUNT entries. */
 extern const struct record records[];
 
-/* "device", "scope", "system", "code". */
+/* Names the channels: "device", "scope", "system", "code". */
 extern const char *const channel_names[CHANNEL_COUNT];
 
-/* The type of that name (len bytes), or RECORD_NONE. [any] */
+/* Returns the type of that name (len bytes), or RECORD_NONE. [any] */
 int record_find(const char *name, size_t len);
 
 /* Returns the column index of a name in a record, or -1. [any] */
 int record_column(const struct record *r, const char *name, size_t len);
 
-/* True for dictionaries whose rows may come again with more known cells (docs/format.md): devices,
- * threads. [any] */
+/* Returns true for dictionaries whose rows may come again with more known cells (docs/format.md):
+ * devices, threads. [any] */
 bool record_is_completed(int type);
 
 /* Adds to a row of such a dictionary what a later row of the same id knows. Cells that the later

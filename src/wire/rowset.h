@@ -1,8 +1,8 @@
 /* rowset.h - a hash set of short rows of int64_t, found by their leading cells.
  *
- * Used to give ids to things that are known only by their values (launch
- * configurations of a foreign log), and to look things up by a foreign id (open
- * scopes). Row pointers are valid until the next rowset_put. Owner's thread.
+ * Used to give ids to things that are known only by their values (launch configurations of a
+ * foreign log), and to look things up by a foreign id (open scopes). Row pointers are valid until
+ * the next rowset_put. Called by the owner's thread only.
  *
  * Why not base/keyed.h: rows are removed one by one, for instance when a scope ends. Items of a
  * keyed array stay until all are forgotten, because their indexes are ids. */

@@ -1,11 +1,10 @@
 /* scan.h - walks one line of JSON in place.
  *
- * The decoder's own reader: nothing is copied or allocated, integers and arrays
- * of integers are read at memory speed, other values are skipped. The reader
- * accepts leading zeros and control bytes in strings, but checks the structure
- * strictly, so that a line that was cut or overwritten is recognized. Every function
- * returns false when the text is malformed; the position is then meaningless. No
- * function reads at or past end. Owner's thread. */
+ * The decoder's own reader: nothing is copied or allocated, integers and arrays of integers are
+ * read at memory speed, other values are skipped. The reader accepts leading zeros and control
+ * bytes in strings, but checks the structure strictly, so that a line that was cut or overwritten
+ * is recognized. Every function returns false when the text is malformed; the position is then
+ * meaningless. No function reads at or past end. Called by the owner's thread only. */
 #ifndef GPUFL_WIRE_SCAN_H
 #define GPUFL_WIRE_SCAN_H
 
@@ -43,10 +42,10 @@ static inline bool scan_char(struct scan *s, char c)
     return true;
 }
 
-/* A string, still escaped. */
+/* Takes a string, still escaped. */
 bool scan_string(struct scan *s, struct span *out);
 
-/* Any value; *out (may be NULL) gets its text, strings with their quotes. */
+/* Takes any value; *out (may be NULL) gets its text, strings with their quotes. */
 bool scan_value(struct scan *s, struct span *out);
 
 /* Reads a signed 64-bit integer; fails for other numbers and for integers out of range.
@@ -69,10 +68,10 @@ static inline bool scan_null(struct scan *s)
  * whose value the caller reads. *more is false after the closing brace. */
 bool scan_member(struct scan *s, bool *first, struct span *key, bool *more);
 
-/* scan_member for an array's elements. */
+/* Does what scan_member does, for an array's elements. */
 bool scan_element(struct scan *s, bool *first, bool *more);
 
-/* True if only white space is left. */
+/* Returns true if only white space is left. */
 static inline bool scan_done(struct scan *s)
 {
     scan_peek(s);

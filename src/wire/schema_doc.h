@@ -1,6 +1,5 @@
-/* schema_doc.h - the record tables as documentation: Markdown for people, JSON
- * for programs. docs/format.md holds the Markdown; a test compares the two.
- * Any thread. */
+/* schema_doc.h - the record tables as documentation: Markdown for people, JSON for programs.
+ * docs/format.md holds the Markdown; a test compares the two. Called by any thread. */
 #ifndef GPUFL_WIRE_SCHEMA_DOC_H
 #define GPUFL_WIRE_SCHEMA_DOC_H
 
@@ -14,7 +13,7 @@ void schema_put_record_markdown(struct buf *b, const struct record *r);
 void schema_put_header_json(struct buf *b); /* an array of fields */
 void schema_put_record_json(struct buf *b, const struct record *r);
 
-/* Write the whole documentation. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
+/* Writes the whole documentation. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
 int schema_markdown(FILE *out); /* for tests */
 int schema_json(FILE *out);     /* for tests */
 

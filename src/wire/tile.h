@@ -18,7 +18,8 @@
  * the events' own tables are read.
  *
  * A mark is an event without a duration, so it is in tiles only. Where names are weighted by
- * durations, each mark counts 1. Plain data; any thread. */
+ * durations, each mark counts 1. Everything here is plain data; any thread may use a copy of its
+ * own. */
 #ifndef GPUFL_WIRE_TILE_H
 #define GPUFL_WIRE_TILE_H
 
@@ -33,7 +34,7 @@ enum {
 #define TILE_LEVEL_SHIFT(level) (TILE_SHIFT + TILE_SHIFT_STEP * (level))
 #define TILE_WIDTH(level)       (INT64_C(1) << TILE_LEVEL_SHIFT(level)) /* ns */
 
-/* The kinds of lanes. The numbers are stored, so they never change. */
+/* Lists the kinds of lanes. The numbers are stored, so they never change. */
 enum lane_kind {
     LANE_KERNEL = 1, /* kernels of a stream; ref: stream id */
     LANE_COPY = 2,   /* copies and fills of a stream; ref: stream id */
@@ -45,7 +46,7 @@ enum lane_kind {
     LANE_MARK = 12,  /* marks of a host thread; ref: thread id. 8 to 11 are the dashboard's own */
 };
 
-/* A lane in one number: kind, depth (scopes; capped at 255), ref (48 bits). */
+/* Returns a lane in one number: kind, depth (scopes; capped at 255), ref (48 bits). */
 static inline int64_t lane_make(enum lane_kind kind, unsigned depth, int64_t ref)
 {
     uint64_t d = depth < 255 ? depth : 255;
@@ -79,7 +80,7 @@ struct tile {
     int64_t name_busy; /* ns, that sum; for marks the number that have the name */
 };
 
-/* One event of at least TILE_WIDTH(0) ns. */
+/* Describes one event of at least TILE_WIDTH(0) ns. */
 struct tile_span {
     int64_t lane;
     int64_t start, duration; /* ns, CLOCK_MONOTONIC of the session */

@@ -44,7 +44,7 @@ static int64_t function_row(struct peer *p, int64_t object, int64_t name, int64_
     return id;
 }
 
-/* "<name>@<path>"; the path may be empty. */
+/* Reads "<name>@<path>"; the path may be empty. */
 static int64_t read_function(struct peer *p, int64_t id, const char *text, size_t len)
 {
     const char *at = memchr(text, '@', len);

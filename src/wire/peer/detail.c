@@ -61,7 +61,7 @@ struct number {
 
 static const char key[] = "\"corr_id\":";
 
-/* The number at a place of the line. */
+/* Reads the number at a place of the line. */
 static bool read_number(struct scan line, const char *at, struct number *out)
 {
     out->at = out->end = at;
@@ -95,7 +95,7 @@ static size_t cut_number(struct details *d, struct scan line, const struct numbe
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-/* True if the line has the same bytes as k before and after its number. */
+/* Returns true if the line has the same bytes as k before and after its number. */
 static bool is_again(const struct detail_kept *k, struct scan line, int64_t *correlation)
 {
     struct number n;

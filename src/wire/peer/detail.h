@@ -10,7 +10,7 @@
  * Invariants: a line is kept only if it has one "corr_id", outside of other values, in plain
  * digits, so that lines with equal text differ only in the number. The cache is bounded
  * (DETAILS_KEPT lines of at most DETAIL_BYTES); a new line replaces the one with the same hash.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_WIRE_PEER_DETAIL_H
 #define GPUFL_WIRE_PEER_DETAIL_H
 
@@ -21,7 +21,7 @@
 
 enum { DETAILS_KEPT = 4096, DETAIL_BYTES = 4096 };
 
-/* The values of a line; CELL_NULL and spans without text: the line has none. */
+/* Holds the values of a line; CELL_NULL and spans without text: the line has none. */
 struct detail {
     int64_t correlation, shared_static, local_bytes, local_total, local_per_thread;
     int64_t occupancy, by_regs, by_shared, by_blocks, max_blocks; /* shares in millionths */
@@ -29,7 +29,7 @@ struct detail {
     struct span grid, block, limiter, scope, stack;
 };
 
-/* The values that a row of the batch adds to a detail to make a configuration. */
+/* Holds the values that a row of the batch adds to a detail to make a configuration. */
 struct detail_of_row {
     int64_t name, device, registers, shared_dynamic, warp;
 };

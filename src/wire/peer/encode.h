@@ -23,8 +23,8 @@
  *   begins of the enclosing scopes, if they are learnt, are written before the scope's
  *   own, because readers of that format take the open scopes for its parents.
  * - Unknown numbers become 0, which that format writes for unknown, except the host's CPU:
- *   0 is a value there, so a sample without it (the first one) is left out.
- * Owner's thread. */
+ * 0 is a value there, so a sample without it (the first one) is left out. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_WIRE_PEER_ENCODE_H
 #define GPUFL_WIRE_PEER_ENCODE_H
 
@@ -34,7 +34,7 @@
 
 enum peer_channel { PEER_DEVICE, PEER_SCOPE, PEER_SYSTEM, PEER_SASS, PEER_CHANNEL_COUNT };
 
-/* "device", "scope", "system", "sass". */
+/* Names the channels: "device", "scope", "system", "sass". */
 extern const char *const peer_channel_names[PEER_CHANNEL_COUNT];
 
 struct peer_encode_config {
@@ -62,7 +62,7 @@ int peer_encoder_name(struct peer_encoder *e, uint32_t id, const char *text, siz
 int peer_encoder_learn(struct peer_encoder *e, const struct wire_batch *b);
 int peer_encoder_batch(struct peer_encoder *e, const struct wire_batch *b);
 
-/* Like peer_encoder_batch, with rows in the form of encode_rows. */
+/* Does what peer_encoder_batch does, with rows in the form of encode_rows. */
 int peer_encoder_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows, size_t n);
 int peer_encoder_learn_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows,
                             size_t n);

@@ -1,5 +1,5 @@
 /* format.h - facts of the public GPUFlight client's format that reading
- * (read.c) and writing (encode.c) share. Constant; any thread. */
+ * (read.c) and writing (encode.c) share. Everything here is constant; any thread may read it. */
 #ifndef GPUFL_WIRE_PEER_FORMAT_H
 #define GPUFL_WIRE_PEER_FORMAT_H
 
@@ -13,7 +13,7 @@ enum peer_batch {
     PEER_BATCH_COUNT
 };
 
-/* Index of each column in its batch: PEER_kernel_dt_ns, … */
+/* Gives the index of each column in its batch, such as PEER_kernel_dt_ns. */
 /* clang-format off */
 #define COLUMN(batch, column) PEER_##batch##_##column,
 #define BATCH(batch, type, version) }; enum {
@@ -32,32 +32,33 @@ struct peer_batch_format {
 
 extern const struct peer_batch_format peer_batches[PEER_BATCH_COUNT];
 
-/* event_type of a scope row. */
+/* Lists the values of event_type in a scope row. */
 enum { PEER_SCOPE_BEGIN, PEER_SCOPE_END, PEER_SCOPE_CONTINUES, PEER_SCOPE_CONTINUED };
 
-/* Members of perf_metric_event and kernel_perf_metric_event that are metrics. The first
+/* Counts the members of perf_metric_event and kernel_perf_metric_event that are metrics. The first
  * PEER_RANGE_METRICS are in both; the second has all. */
 enum { PEER_RANGE_METRICS = 6, PEER_WIDE_METRICS = 13 };
 extern const char *const peer_wide_metrics[PEER_WIDE_METRICS];
-/* Name of the metric in NVIDIA's library; NULL: the library has no such metric. */
+/* Names each metric in NVIDIA's library; NULL: the library has no such metric. */
 extern const char *const peer_wide_drivers[PEER_WIDE_METRICS];
 
-/* sample_kind of a profile row. */
+/* Lists the values of sample_kind in a profile row. */
 enum { PEER_PROFILE_SAMPLE, PEER_PROFILE_METRIC, PEER_PROFILE_LINE };
 
 #define PEER_MIB (1ll << 20)
 
-/* Words that differ between the two formats. */
+/* Holds our word and theirs for a thing that the two formats name differently. */
 struct peer_word {
     const char *ours, *theirs;
 };
 
 extern const struct peer_word peer_features[]; /* of capture_capabilities; NULL ends */
 
-/* True if the text can be the path of a source file; "GLIBC_2.14" and "ns::" cannot. [any] */
+/* Returns true if the text can be the path of a source file; "GLIBC_2.14" and "ns::" cannot.
+ * [any] */
 bool peer_is_source(const char *path, size_t len);
 
-/* The other side's word, or NULL. theirs has len bytes. [any] */
+/* Returns the other side's word, or NULL. theirs has len bytes. [any] */
 const char *peer_word_ours(const struct peer_word *words, const char *theirs, size_t len);
 const char *peer_word_theirs(const struct peer_word *words, const char *ours);
 

@@ -43,7 +43,7 @@ void peer_kernels(struct peer *p)
     }
 }
 
-/* True if row i waits for a detail with that correlation id. */
+/* Returns true if row i waits for a detail with that correlation id. */
 static bool awaits(const struct peer *p, size_t i, int64_t correlation)
 {
     return p->kernel_config[i] == 0 &&
@@ -87,7 +87,7 @@ static int64_t kernel_name(struct peer *p, int64_t id)
     return peer_name_str(p, text);
 }
 
-/* A configuration with what the batch's row has: name and resources. */
+/* Returns a configuration with what the batch's row has: name and resources. */
 static struct config_row bare_config(struct peer *p, size_t row)
 {
     UNKNOWN(config, c);

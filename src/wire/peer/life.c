@@ -252,7 +252,7 @@ static void define(struct peer *p, struct peer_dict *d, int64_t id, struct span 
         p->gpu_code.known.ids[id] = 0;
 }
 
-/* An object of "<id>":"<text>". */
+/* Reads an object of "<id>":"<text>". */
 static void read_dictionary(struct peer *p, struct peer_dict *d, struct scan s)
 {
     bool first = true, more;
@@ -317,7 +317,8 @@ static const struct field capability_fields[] = {
     F("mode", TEXT, mode),       F("reason_code", TEXT, reason),  F("message", TEXT, message),
 };
 
-/* "<message, else reason code> (<mode>)"; parts that are not given are left out. */
+/* Returns the name "<message, else reason code> (<mode>)"; parts that are not given are left
+ * out. */
 static int64_t reason_name(struct peer *p, const struct capability *c)
 {
     char text[1024];

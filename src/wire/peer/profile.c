@@ -22,7 +22,7 @@ static int64_t cell_of(const struct peer *p, size_t row, unsigned column)
 
 /* ---- profile rows ---------------------------------------------------------------------------- */
 
-/* Our stall reason of a name (0: none given) and the driver's number. */
+/* Returns our stall reason of a name (0: none given) and the driver's number. */
 static int64_t stall_reason(struct peer *p, int64_t name, int64_t index)
 {
     const int64_t key[2] = {name, index};
@@ -198,7 +198,7 @@ void peer_range_counters(struct peer *p, struct scan s)
     add_wide(p, s, &row);
 }
 
-/* True for the name of a kernel. A name of digits alone is the number of a range. */
+/* Returns true for the name of a kernel. A name of digits alone is the number of a range. */
 static bool is_name(struct span text)
 {
     for (size_t i = 0; i < text.len; i++)

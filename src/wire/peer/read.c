@@ -160,7 +160,7 @@ int peer_find(const char *type, size_t len)
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
-/* Which column of the format is at each place of a line's rows; -1: an unknown one. */
+/* Says which column of the format is at each place of a line's rows; -1: an unknown one. */
 struct places {
     int8_t column[64];
     unsigned count;

@@ -36,20 +36,20 @@ enum {
 
 #define PEER_SEVERAL UINT32_MAX
 
-/* Rows that wait to be delivered. */
+/* Holds rows that wait to be delivered. */
 struct peer_queue {
     int64_t *rows; /* owned, row by row */
     size_t cap;    /* cells allocated */
     size_t count;  /* rows */
 };
 
-/* A dictionary of the client: from its id to our name id. */
+/* Maps the ids of a dictionary of the client to our name ids. */
 struct peer_dict {
     uint32_t *ids; /* owned; 0: not defined */
     size_t cap;
 };
 
-/* A batch line as cells, row after row, in the order of format.def. */
+/* Holds a batch line as cells, row after row, in the order of format.def. */
 struct peer_rows {
     int64_t *cells; /* owned; CELL_NULL if a row has no such cell */
     size_t cap;     /* cells allocated */
@@ -58,7 +58,7 @@ struct peer_rows {
     int64_t base;   /* base_time_ns */
 };
 
-/* The scopes that are open at one depth, to find the parent of a scope one level deeper. */
+/* Holds the scopes that are open at one depth, to find the parent of a scope one level deeper. */
 struct peer_depth {
     uint32_t open;
     int64_t instances; /* xor of their instances; if open is 1, the instance */
@@ -67,7 +67,7 @@ struct peer_depth {
     int64_t node;      /* path of the scope opened last */
 };
 
-/* Device code. */
+/* Holds device code. */
 struct peer_code {
     struct peer_dict metrics, files, symbols; /* the client's dictionaries of these names */
     struct peer_dict known;                   /* by function_id: our function, 0: not asked yet */
@@ -153,20 +153,20 @@ void peer_deliver(struct peer *p); /* all queues, dictionaries first */
  * much memory. */
 int64_t *peer_set_put(struct peer *p, struct rowset *s, const int64_t *key, bool *added);
 
-/* Our id of a stream; number and context may be CELL_NULL. */
+/* Returns our id of a stream; number and context may be CELL_NULL. */
 int64_t peer_stream(struct peer *p, int64_t device, int64_t context, int64_t number);
 int64_t peer_device(struct peer *p, int64_t id);
 
 /* Makes room for an id in a dictionary. 0, or not 0 for a failure. */
 int peer_dict_reserve(struct peer *p, struct peer_dict *d, uint32_t id);
 
-/* base + dt, or CELL_NULL if the sum is no time. */
+/* Returns base + dt, or CELL_NULL if the sum is no time. */
 int64_t peer_time(int64_t base, int64_t dt);
 
 /* Notes a batch's base time, for a session without a header. */
 void peer_note_time(struct peer *p);
 
-/* A row whose cells are all unknown, including those of columns that are added later. */
+/* Declares a row whose cells are all unknown, including those of columns that are added later. */
 #define UNKNOWN(type, row)                                                                         \
     struct type##_row row;                                                                         \
     for (unsigned unknown_ = 0; unknown_ < COL_##type##_COUNT; unknown_++)                         \
@@ -174,7 +174,7 @@ void peer_note_time(struct peer *p);
 
 /* ---- handlers, in the table of read.c ---- */
 
-/* Readers of a line whose structure is sound. */
+/* These functions read a line whose structure is sound. */
 void peer_job_start(struct peer *p, struct scan s);
 void peer_dictionary(struct peer *p, struct scan s);
 void peer_capabilities(struct peer *p, struct scan s);
@@ -195,7 +195,7 @@ void peer_source(struct peer *p, struct scan s);
  * therefore sound. False: no such line is kept. */
 bool peer_detail_again(struct peer *p, struct scan s);
 
-/* Readers of a batch in p->rows. */
+/* These functions read a batch in p->rows. */
 void peer_kernels(struct peer *p);
 void peer_copies(struct peer *p);
 void peer_syncs(struct peer *p);
@@ -232,11 +232,11 @@ int64_t peer_dict_name(const struct peer_dict *d, int64_t id);
 /* Returns the id of a stack's text, 0: empty. */
 uint32_t peer_stack_text(struct peer *p, struct span escaped);
 
-/* Our stack id of a text, or of a function_id; 0: none; CELL_NULL: unknown. */
+/* Returns our stack id of a text, or of a function_id; 0: none; CELL_NULL: unknown. */
 int64_t peer_stack_of(struct peer *p, struct span escaped);
 int64_t peer_stack(struct peer *p, int64_t function);
 
-/* A cell of a batch. */
+/* Returns a cell of a batch. */
 static inline int64_t peer_cell(const struct peer_rows *r, size_t row, unsigned column)
 {
     return column < r->width ? r->cells[row * r->width + column] : CELL_NULL;

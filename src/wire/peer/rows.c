@@ -193,7 +193,7 @@ int64_t peer_file_id(struct peer_encoder *e, int64_t name)
     return n ? n->file_id : 0;
 }
 
-/* True if no kernel has used the id before. */
+/* Returns true if no kernel has used the id before. */
 static bool claim_correlation(struct peer_encoder *e, uint32_t id, int *code)
 {
     uint64_t **page = &e->correlations[id >> 22];
@@ -293,7 +293,7 @@ int64_t peer_device_index(struct peer_encoder *e, int64_t id)
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-/* `,"key":0.500000`: limit x warps / slots, at most 1. */
+/* Writes `,"key":0.500000`: limit x warps / slots, at most 1. */
 static void put_share(struct buf *b, const char *key, int64_t limit, int64_t warps, int64_t slots)
 {
     int64_t millionths = 0;

@@ -191,8 +191,8 @@ static const char *value_of(const struct peer_encoder *e, const struct wire_batc
     return text;
 }
 
-/* True for the settings that say which engine ran, and why. That format has no setting for them,
- * and they come before its first line may be written. */
+/* Returns true for the settings that say which engine ran, and why. That format has no setting for
+ * them, and they come before its first line may be written. */
 static bool is_of_session(const struct peer_encoder *e, const struct wire_batch *b, size_t i)
 {
     return is_setting(e, b, i, "ran_as") || is_setting(e, b, i, "why");

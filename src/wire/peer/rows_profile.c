@@ -101,7 +101,7 @@ int peer_put_metrics(struct peer_encoder *e, const struct wire_batch *b)
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-/* The value of a row; false if it is unknown or out of range. */
+/* Reads the value of a row; returns false if it is unknown or out of range. */
 static bool value_of(const struct wire_batch *b, size_t i, struct decimal *d)
 {
     *d = (struct decimal){cell(b, COL_counter_value, i), or_zero(cell(b, COL_counter_exponent, i))};
@@ -145,7 +145,7 @@ static int wide_member(struct peer_encoder *e, int64_t metric, bool kernel)
     return -1;
 }
 
-/* True if two rows are about the same kernel or range. */
+/* Returns true if two rows are about the same kernel or range. */
 static bool same_subject(const struct wire_batch *b, size_t i, size_t j)
 {
     static const uint8_t columns[] = {COL_counter_source, COL_counter_start,  COL_counter_duration,

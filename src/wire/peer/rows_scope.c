@@ -22,7 +22,7 @@ struct scope_list {
     size_t count, cap;
 };
 
-/* Where scope and scope_open have their common columns. */
+/* Says where scope and scope_open have their common columns. */
 struct scope_columns {
     uint8_t cells[SCOPE_CELL_BEGUN]; /* the column of each learnt cell */
 };

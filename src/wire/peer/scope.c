@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cells of an open scope in peer.scopes, found by their instance id. */
+/* Lists the cells of an open scope in peer.scopes, found by their instance id. */
 enum {
     OPEN_ID,
     OPEN_INSTANCE, /* ours */
@@ -35,7 +35,7 @@ enum {
     OPEN_CELLS
 };
 
-/* Cells of a path in peer.paths, found by the first two. */
+/* Lists the cells of a path in peer.paths, found by the first two. */
 enum { PATH_PARENT, PATH_NAME, PATH_INSTANCE, PATH_CELLS };
 
 _Static_assert((int)OPEN_CELLS == PEER_OPEN_CELLS && (int)PATH_CELLS == PEER_PATH_CELLS,
@@ -137,7 +137,7 @@ static int64_t scope_name(struct peer *p, int64_t id)
     return peer_name_str(p, text);
 }
 
-/* What an open scope adds to the sum of hashes of its depth: equal for equal paths only. */
+/* Returns what an open scope adds to the sum of hashes of its depth: equal for equal paths only. */
 static uint64_t path_hash(const int64_t *open)
 {
     uint64_t h = open[OPEN_NODE] ? (uint64_t)open[OPEN_NODE] : (uint64_t)open[OPEN_INSTANCE] << 32;

@@ -23,7 +23,7 @@ struct piece {
     const char *at, *end;
 };
 
-/* A parsed piece: spans of its text, and a line; CELL_NULL: unknown. */
+/* Holds a parsed piece: spans of its text, and a line; CELL_NULL: unknown. */
 struct place {
     struct piece function, file;
     int64_t line;
@@ -42,7 +42,7 @@ static bool is_python(struct piece file)
     return ends_with(file, ".py") || ends_with(file, ".ipynb");
 }
 
-/* "<file>:<line>", or a file alone. */
+/* Reads "<file>:<line>", or a file alone. */
 static bool read_file_line(struct piece p, struct place *out)
 {
     const char *digits = p.end;
@@ -96,7 +96,7 @@ static int64_t name_of(struct peer *p, struct piece text)
     return peer_name(p, text.at, (size_t)(text.end - text.at));
 }
 
-/* Our frame id; 0: there is no room. */
+/* Returns our frame id; 0: there is no room. */
 static int64_t frame_of(struct peer *p, struct piece piece)
 {
     struct place place = read_place(piece);
@@ -122,8 +122,8 @@ static int64_t frame_of(struct peer *p, struct piece piece)
 
 /* ---- a stack ----------------------------------------------------------------------------- */
 
-/* True for the client's own functions and the driver's interface, which are below the program's
- * code. */
+/* Returns true for the client's own functions and the driver's interface, which are below the
+ * program's code. */
 static bool is_below_user(struct piece p)
 {
     size_t len = (size_t)(p.end - p.at);
@@ -131,7 +131,8 @@ static bool is_below_user(struct piece p)
            (len > 2 && !memcmp(p.at, "cu", 2) && p.at[2] >= 'A' && p.at[2] <= 'Z');
 }
 
-/* The next piece of a text; false at its end. The bars of operator| do not separate pieces. */
+/* Takes the next piece of a text; false at its end. The bars of operator| do not separate
+ * pieces. */
 static bool next_piece(const char **text, const char *end, struct piece *out)
 {
     static const char word[] = "operator";

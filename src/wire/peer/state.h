@@ -17,7 +17,7 @@ struct peer_name {
     uint32_t file_id;   /* id in source_file_dict; 0: none yet */
 };
 
-/* The dictionaries of that format, by the names of their objects. */
+/* Lists the dictionaries of that format, by the names of their objects. */
 enum peer_dictionary {
     DICTIONARY_KERNEL,
     DICTIONARY_SCOPE,
@@ -28,19 +28,20 @@ enum peer_dictionary {
     DICTIONARY_COUNT
 };
 
-/* A function's row: its id, the record's columns, its function_id (0: none yet). */
+/* Lists the cells of a function's row: its id, the record's columns, its function_id (0: none
+ * yet). */
 enum { FUNCTION_CELL_ID = 1 + COL_function_COUNT, FUNCTION_CELLS };
 
-/* A stack's row: its id, the record's columns, its function_id (0: none yet). */
+/* Lists the cells of a stack's row: its id, the record's columns, its function_id (0: none yet). */
 enum { STACK_CELL_ID = 1 + COL_stack_COUNT, STACK_CELLS };
 
-/* Text of a source file while its pieces arrive. */
+/* Holds the text of a source file while its pieces arrive. */
 struct peer_text {
     struct buf text;
     int64_t path, size; /* size 0: none */
 };
 
-/* A scope instance that was learnt. */
+/* Lists the cells of a scope instance that was learnt. */
 enum {
     SCOPE_CELL_INSTANCE,
     SCOPE_CELL_NAME,
@@ -115,18 +116,18 @@ static inline int64_t peer_epoch(const struct peer_encoder *e, int64_t t)
 
 /* ---- encode.c ---- */
 
-/* A name by id, or NULL. peer_text gives its text, "" for none. */
+/* Returns a name by id, or NULL. peer_text gives its text, "" for none. */
 struct peer_name *peer_name_of(const struct peer_encoder *e, int64_t id);
 const char *peer_text(const struct peer_encoder *e, int64_t id, size_t *len);
 
 /* Returns a row of a table by id, or NULL. */
 const int64_t *peer_row(const struct rowset *t, int64_t id);
 
-/* `,"key":` with a string, or with an integer. */
+/* Writes `,"key":` with a string, or with an integer. */
 void peer_put_text(struct buf *b, const char *key, const char *text);
 void peer_put_int(struct buf *b, const char *key, int64_t v);
 
-/* Members of a line that are cells of a row. */
+/* Describes a member of a line that is a cell of a row. */
 struct peer_member {
     const char *key;
     unsigned column;
@@ -149,7 +150,7 @@ void peer_start(struct peer_encoder *e);
 
 /* ---- rows.c ---- */
 
-/* A batch line while its rows are written. */
+/* Holds a batch line while its rows are written. */
 struct rows_line {
     struct peer_encoder *e;
     enum peer_batch batch;
@@ -180,7 +181,8 @@ uint32_t peer_new_entry(struct peer_encoder *e, enum peer_dictionary d, const ch
 void peer_put_entry(struct peer_encoder *e, enum peer_dictionary d, uint32_t id, const char *text,
                     size_t len);
 
-/* Our names in dictionaries, and the driver's ordinal of a device. */
+/* These functions return the ids of our names in dictionaries, and the driver's ordinal of a
+ * device. */
 int64_t peer_scope_name_id(struct peer_encoder *e, int64_t name);
 int64_t peer_metric_id(struct peer_encoder *e, int64_t name);
 int64_t peer_file_id(struct peer_encoder *e, int64_t name);
@@ -195,7 +197,7 @@ void peer_put_path(struct peer_encoder *e, struct buf *b, int64_t instance);
 /* Returns a kernel's or function's name, demangled. */
 const char *peer_shown(struct peer_encoder *e, int64_t name, size_t *len);
 
-/* True for events that become lines. */
+/* Returns true for events that become lines. */
 bool peer_has_lines(enum record_type type);
 
 /* Writes the lines of an event batch. */
