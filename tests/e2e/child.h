@@ -1,7 +1,7 @@
 /* child.h - processes under test: started, watched and ended with deadlines.
  *
- * Every wait has one: a test that hangs fails with the output of the child
- * so far. One thread. */
+ * Every wait has one: a test that hangs fails with the output of the child so far. Called by one
+ * thread only. */
 #ifndef TESTS_E2E_CHILD_H
 #define TESTS_E2E_CHILD_H
 
@@ -49,7 +49,7 @@ void child_close_input(struct child *c);
 /* Waits for the end of the process and of its streams; the exit code as a shell shows it. */
 int child_end(struct child *c);
 
-/* True if the process of that id is there (also as a zombie). */
+/* Returns true if the process of that id is there (also as a zombie). */
 bool child_alive(pid_t pid);
 
 void child_free(struct child *c);

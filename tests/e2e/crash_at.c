@@ -80,7 +80,7 @@ static bool has_begun(void)
     return true;
 }
 
-/* True if this call is the chosen one. */
+/* Returns true if this call is the chosen one. */
 static bool now(bool counts)
 {
     return counts && has_begun() && atomic_fetch_add(&calls, 1) + 1 == at;

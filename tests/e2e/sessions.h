@@ -1,4 +1,4 @@
-/* sessions.h - what a traced run left on disk, for the tests. One thread. */
+/* sessions.h - what a traced run left on disk, for the tests. Called by one thread only. */
 #ifndef TESTS_E2E_SESSIONS_H
 #define TESTS_E2E_SESSIONS_H
 

@@ -61,7 +61,7 @@ static char *page_of(const char *command)
     return page;
 }
 
-/* True if the page has the option as an mdoc flag. */
+/* Returns true if the page has the option as an mdoc flag. */
 static bool page_has(const char *page, const char *option)
 {
     char flag[64];

@@ -204,7 +204,7 @@ TEST(suspend_and_resume)
     world_close(&w);
 }
 
-/* True if the process is the executable gpufl, and a child of that process. */
+/* Returns true if the process is the executable gpufl, and a child of that process. */
 static bool is_helper(const char *pid, pid_t gpufl)
 {
     char path[PATH_MAX], exe[PATH_MAX] = "", wanted[PATH_MAX], line[512] = "";

@@ -1,4 +1,4 @@
-/* cupti.h - what the files of the fake profiling library share. Any thread. */
+/* cupti.h - what the files of the fake profiling library share. Called by any thread. */
 #ifndef GPUFL_TESTS_FAKE_CUPTI_H
 #define GPUFL_TESTS_FAKE_CUPTI_H
 
@@ -29,11 +29,11 @@ extern struct fake_script {
     int64_t skew;
 } cupti_script;
 
-/* True after the library has ended itself. */
+/* Returns true after the library has ended itself. */
 bool library_over(void);
 /* Notes a call of a function: aborts if no call is allowed any more. */
 void library_called(const char *function);
-/* True after a kernel has faulted: calls that need its context fail. */
+/* Returns true after a kernel has faulted: calls that need its context fail. */
 bool driver_faulted(void);
 /* Notes a loaded module: its code has the kernels that it describes. */
 void pc_module(const char *image, size_t size);
@@ -45,7 +45,7 @@ void range_script(const char *word);
 /* Notes a kernel queued in a context: if the context is sampled, the kernel's time becomes
  * samples. */
 void pc_kernel(uint32_t context, const char *name, int64_t ns);
-/* True while program counters of some context are sampled. */
+/* Returns true while program counters of some context are sampled. */
 bool pc_enabled(void);
 void pc_context_destroyed(uint32_t context);
 void pc_kind_disabled(void);
@@ -55,7 +55,7 @@ void pc_kind_disabled(void);
 bool range_kernel(const struct fake_op *op);
 /* Adds a kernel of the library's own, in a stream of its own. */
 void activity_own_kernel(const char *name);
-/* The number of passes that a configuration of the profiler takes. */
+/* Returns the number of passes that a configuration of the profiler takes. */
 uint32_t config_passes(const void *config);
 /* Gets the counts of a range of an image; false: it is no image of ranges. */
 bool range_value(const void *image, size_t index, double *value);
@@ -65,7 +65,7 @@ void range_context_destroyed(uint32_t context);
 void sass_script(const char *word);
 /* Notes a queued kernel: it is counted if its context is. */
 void sass_kernel(const struct fake_op *op);
-/* True while kernels of some context count. */
+/* Returns true while kernels of some context count. */
 bool sass_enabled(void);
 bool pm_enabled(void);
 bool range_enabled(void);

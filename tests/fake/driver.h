@@ -74,7 +74,7 @@ const struct fake_kernel *module_kernel(const void *function);
  * a mangled name. */
 const struct fake_kernel *launched_kernel(const void *handle);
 
-/* True for memory that the driver gave to the host. */
+/* Returns true for memory that the driver gave to the host. */
 bool memory_pinned(const void *host);
 
 void memory_before_fork(void), memory_after_fork(void);

@@ -1,5 +1,5 @@
 /* launch_log.h - for tests: captured launches of a session on disk, and what belongs to them: the
- * records that they join, waits, windows, stacks. One thread. */
+ * records that they join, waits, windows, stacks. Called by one thread only. */
 #ifndef GPUFL_TESTS_FAKE_LAUNCH_LOG_H
 #define GPUFL_TESTS_FAKE_LAUNCH_LOG_H
 
@@ -27,7 +27,7 @@ struct launch_log {
 void launch_log_open(struct launch_log *l, const char *logs);
 void launch_log_close(struct launch_log *l);
 
-/* True if a native function of that name is on the stack. */
+/* Returns true if a native function of that name is on the stack. */
 bool launch_log_names(const struct launch_log *l, int64_t stack, const char *function);
 
 #endif

@@ -94,7 +94,7 @@ unsigned fake_device_count(void)
     return now ? (unsigned)now : known;
 }
 
-/* True for devices that answer everything: the first one, and all if FAKE_NVML_DEVICES is
+/* Returns true for devices that answer everything: the first one, and all if FAKE_NVML_DEVICES is
  * set. */
 int fake_is_full(nvml_device d)
 {

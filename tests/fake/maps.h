@@ -1,4 +1,4 @@
-/* maps.h - the mappings of this process, from /proc/self/maps and smaps. Any thread. */
+/* maps.h - the mappings of this process, from /proc/self/maps and smaps. Called by any thread. */
 #ifndef GPUFL_TESTS_FAKE_MAPS_H
 #define GPUFL_TESTS_FAKE_MAPS_H
 

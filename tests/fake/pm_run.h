@@ -19,8 +19,8 @@ struct pm_given {
  * written. */
 struct pm_given pm_run(struct run *r, const char *script, struct run_setup s);
 
-/* The number of values of a metric in the report, in scopes whose path contains the text; NULL: in
- * all. */
+/* Returns the number of values of a metric in the report, in scopes whose path contains the text;
+ * NULL: in all. */
 int64_t pm_values(const struct run *r, const char *metric, const char *scope);
 
 #endif

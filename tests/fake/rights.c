@@ -153,8 +153,8 @@ static int64_t now_ms(void)
 /* By flush of the collector: the number of launches whose records it is known to have. */
 enum { FLUSHES = 64, BRIEF_MS = 50, DEADLINE_MS = 20000 };
 
-/* The number of kernels that are in the log by now. Records of kernels that ended before a flush
- * are in this flush or in the next one, and in the log when the third flush begins. */
+/* Returns the number of kernels that are in the log by now. Records of kernels that ended before a
+ * flush are in this flush or in the next one, and in the log when the third flush begins. */
 static int kept(int before[FLUSHES])
 {
     static uint64_t last;

@@ -1,5 +1,5 @@
-/* runner.h - `gpufl trace` over the fake libraries: a run, the lines that its program
- * printed, and its `gpufl report --json`. One thread. */
+/* runner.h - `gpufl trace` over the fake libraries: a run, the lines that its program printed, and
+ * its `gpufl report --json`. Called by one thread only. */
 #ifndef GPUFL_TESTS_FAKE_RUNNER_H
 #define GPUFL_TESTS_FAKE_RUNNER_H
 

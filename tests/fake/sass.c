@@ -298,7 +298,7 @@ EXPORT int cuptiSassMetricsEnable(struct sass_enable_params *p)
     return right ? CUPTI_OK : WRONG_ORDER;
 }
 
-/* The number of records that wait. [lock held] */
+/* Returns the number of records that wait. [lock held] */
 static size_t waiting(const struct context *c)
 {
     size_t count = 0;

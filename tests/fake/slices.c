@@ -2,7 +2,7 @@
  *
  * FAKE_CUDA_SLICE_US=2000: of 4 ms the program has the first two, and the other process the rest.
  * Work that would begin in a slice of the other process waits for the program's next slice; work
- * that has begun runs to its end. Not set: the program has the GPU alone. Any thread. */
+ * that has begun runs to its end. Not set: the program has the GPU alone. Called by any thread. */
 #include "driver.h"
 
 #include <stdlib.h>

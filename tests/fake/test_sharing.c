@@ -183,9 +183,9 @@ TEST(not_shared)
 
 /* ---- two runs that say with whom they share -------------------------------------------------- */
 
-/* The number of sessions in that folder that sampled for those of the report; here: whether their
- * logs are there. The first run may have several; if the machine is so busy that sessions seem to
- * hang, the second run may, too. */
+/* Returns the number of sessions in that folder that sampled for those of the report; here: whether
+ * their logs are there. The first run may have several; if the machine is so busy that sessions
+ * seem to hang, the second run may, too. */
 static int sources_in(json_t *report, const char *folder, bool here)
 {
     size_t i;

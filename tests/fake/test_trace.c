@@ -185,7 +185,7 @@ TEST(unknown_is_not_zero)
     run_free(&r);
 }
 
-/* True if the running program has mapped a library whose name begins so. */
+/* Returns true if the running program has mapped a library whose name begins so. */
 static bool program_has(const struct run *r, const char *library)
 {
     char path[64], line[4400];

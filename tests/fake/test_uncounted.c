@@ -19,7 +19,7 @@ static const char *setting(const struct run *r, const char *name, int nth)
     return NULL;
 }
 
-/* True if a scope has counters. */
+/* Returns true if a scope has counters. */
 static bool is_counted(const struct run *r, const char *scope)
 {
     size_t i;

@@ -37,7 +37,7 @@ static int64_t written(const struct run *r)
     return int_at(r->report, "ledger.kernels_written");
 }
 
-/* True if kernels were not recorded, so that their number is unknown, not 0. */
+/* Returns true if kernels were not recorded, so that their number is unknown, not 0. */
 static bool is_unrecorded(const struct run *r)
 {
     return json_is_null(at(r->report, "ledger.kernels_written"));

@@ -86,7 +86,7 @@ static void copies_make(struct world *w, const char *const *pairs)
     }
 }
 
-/* The number of messages, without the one that an old version always has. */
+/* Returns the number of messages, without the one that an old version always has. */
 static int other_messages(const struct run *r)
 {
     int count = 0;

@@ -1,4 +1,5 @@
-/* user.h - a program's own use of CUPTI: kernel records from user_begin to user_end. One thread. */
+/* user.h - a program's own use of CUPTI: kernel records from user_begin to user_end. Called by one
+ * thread only. */
 #ifndef GPUFL_TESTS_FAKE_USER_H
 #define GPUFL_TESTS_FAKE_USER_H
 

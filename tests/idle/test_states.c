@@ -28,8 +28,8 @@ enum { SHARE_OFF = 10 };
 
 /* ---- truth ----------------------------------------------------------------------------------- */
 
-/* True if the sample of a thread that computes is right. Near the ends of a time without a core
- * both states are: a thread that has just lost its core, perhaps to the sampler, ran. */
+/* Returns true if the sample of a thread that computes is right. Near the ends of a time without a
+ * core both states are: a thread that has just lost its core, perhaps to the sampler, ran. */
 static bool computes_right(json_t *role, const struct host_sample_row *s)
 {
     size_t i;
@@ -100,8 +100,8 @@ static struct tally tally_of(const struct run *r, const struct rows *rows, json_
     return t;
 }
 
-/* True if few samples are late. On a busy machine many are: the sampler has just taken the core of
- * the thread that it samples, or waited for a core itself. */
+/* Returns true if few samples are late. On a busy machine many are: the sampler has just taken the
+ * core of the thread that it samples, or waited for a core itself. */
 static bool is_punctual(const struct run *r)
 {
     return int_at(r->report, "ledger.host_samples_late") * 50 <=

@@ -81,7 +81,7 @@ static void *harness_other(void *to)
     return NULL;
 }
 
-/* The number of frames on a thread that Python does not know: always 0. */
+/* Returns the number of frames on a thread that Python does not know: always 0. */
 EXPORT int harness_foreign_thread(void)
 {
     pthread_t thread;

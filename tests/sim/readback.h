@@ -1,5 +1,5 @@
-/* readback.h - for tests: adds up a session on disk in the simplest way, to
- * compare it with the numbers that `gpufl sim` prints. One thread. */
+/* readback.h - for tests: adds up a session on disk in the simplest way, to compare it with the
+ * numbers that `gpufl sim` prints. Called by one thread only. */
 #ifndef GPUFL_TESTS_SIM_READBACK_H
 #define GPUFL_TESTS_SIM_READBACK_H
 

@@ -270,8 +270,8 @@ static const json_t *line_of(const json_t *report, const char *function)
     return NULL;
 }
 
-/* True if a wait is among the findings (first: before all others). With records of kernels the GPU
- * is known to be busy meanwhile, so that waits give back less than other findings. */
+/* Returns true if a wait is among the findings (first: before all others). With records of kernels
+ * the GPU is known to be busy meanwhile, so that waits give back less than other findings. */
 static bool finds_waits(const json_t *report, bool first)
 {
     const json_t *all = json_object_get(report, "insights"), *one;

@@ -18,7 +18,7 @@ struct child_user child_user_find(const char *name);
 /* Gives a file or folder to the user; false if that is not possible. */
 bool child_own(struct child_user u, const char *path);
 
-/* True if the user can reach a folder. Home folders of others may be closed on the way. */
+/* Returns true if the user can reach a folder. Home folders of others may be closed on the way. */
 bool child_reaches(struct child_user u, const char *folder);
 
 #define CHILD_PASSWORD_SIZE 33

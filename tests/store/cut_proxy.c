@@ -27,7 +27,7 @@ static struct sockaddr_in loopback(int port)
                                 .sin_port = htons((uint16_t)port)};
 }
 
-/* True if the answer that begins now is to be lost. */
+/* Returns true if the answer that begins now is to be lost. */
 static bool is_lost(void)
 {
     pthread_mutex_lock(&proxy.lock);

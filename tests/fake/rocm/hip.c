@@ -71,7 +71,7 @@ static struct {
 
 static __thread int device;
 
-/* The number after `name` in FAKE_ROCM. */
+/* Returns the number after `name` in FAKE_ROCM. */
 static int scripted(const char *name, int otherwise)
 {
     const char *script = getenv("FAKE_ROCM"), *at = script ? strstr(script, name) : NULL;

@@ -88,10 +88,10 @@ extern struct sdk sdk;
 /* A number of FAKE_ROCP; -1: it has no such key. */
 int64_t script(const char *key);
 
-/* True if the script lets this call of a function fail. */
+/* Returns true if the script lets this call of a function fail. */
 bool fails(const char *function);
 
-/* The number of a kind in the version that is imitated; -1: it has none. */
+/* Returns the number of a kind in the version that is imitated; -1: it has none. */
 int kind_number(enum kind k);
 
 /* The configuration that the tool wants for a dispatch with this record; 0: none. */

@@ -54,7 +54,7 @@ static int end(void **state)
     return 0;
 }
 
-/* True if the thread has a table of its own: then it does not have our descriptors. */
+/* Returns true if the thread has a table of its own: then it does not have our descriptors. */
 static bool is_apart(void)
 {
     struct file f = {.fd = dup(STDOUT_FILENO)};

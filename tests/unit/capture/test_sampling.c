@@ -71,7 +71,7 @@ static int teardown(void **state)
     return tmpdir_close(state);
 }
 
-/* True if the system channel of the last session contains the text. */
+/* Returns true if the system channel of the last session contains the text. */
 static bool log_says(const char *text)
 {
     char path[PATH_MAX], *data;

@@ -63,7 +63,7 @@ static void write_sampled(const struct how *how, const char *section)
     write_cubin(section);
 }
 
-/* True if the added lines contain these words. */
+/* Returns true if the added lines contain these words. */
 static bool said(const char *words)
 {
     static char text[1 << 20];

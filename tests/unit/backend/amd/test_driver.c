@@ -139,8 +139,8 @@ TEST(why_the_library_finds_no_gpu)
     no_gpu_as(65534, GPUFL_E_UNAVAILABLE, "though the kernel driver is loaded: see dmesg");
 }
 
-/* True if the probe says that rocprofiler-sdk is missing and that Trace needs it; Monitor, which
- * does not need it, works. */
+/* Returns true if the probe says that rocprofiler-sdk is missing and that Trace needs it; Monitor,
+ * which does not need it, works. */
 static bool lacks_sdk(const struct probe *p)
 {
     const struct probe_fact *sdk = fact_of(p, "rocprofiler-sdk");
@@ -159,7 +159,8 @@ static bool has_sdk(const struct probe *p)
            strstr(sdk->value, "/6/librocprofiler-sdk");
 }
 
-/* True if the probe says that /dev/kfd is missing, which Trace names first; Monitor works. */
+/* Returns true if the probe says that /dev/kfd is missing, which Trace names first; Monitor
+ * works. */
 static bool lacks_kfd(const struct probe *p)
 {
     const struct probe_fact *kfd = fact_of(p, "/dev/kfd");

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* True if this process has a lock on the file: a child asks, since F_GETLK does not report a
- * process its own locks. */
+/* Returns true if this process has a lock on the file: a child asks, since F_GETLK does not report
+ * a process its own locks. */
 static bool is_locked(int fd)
 {
     int status = 0;
