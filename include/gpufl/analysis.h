@@ -1,4 +1,4 @@
-/* analysis.h - reading sessions: public C11 API of libgpufl-analysis.so.
+/* analysis.h - declares the public C11 API of libgpufl-analysis.so, which reads sessions.
  *
  * Reads session logs of this project and of the public GPUFlight client.
  * Nothing here runs inside the traced program, except when the program calls

@@ -1,4 +1,4 @@
-/* gpufl.h - the capture library of GPUFlight: public C11 API (libgpufl.so).
+/* gpufl.h - declares the public C11 API of GPUFlight's capture library (libgpufl.so).
  *
  * A process has one session at a time. Every function may be called from any thread
  * at any time, also before gpufl_init and after gpufl_shutdown, unless its comment

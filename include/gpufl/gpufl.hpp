@@ -1,4 +1,4 @@
-// gpufl.hpp - gpufl.h for C++: header-only, C++17; every function is one of gpufl.h.
+// gpufl.hpp - wraps gpufl.h for C++: header-only, C++17; every function is one of gpufl.h.
 //
 // Wraps scopes, sessions and options in objects. Each function calls the C function of
 // like name; the comment there says what it does and costs. A scope costs one branch
@@ -16,7 +16,7 @@
 namespace gpufl
 {
 
-// A std::string that takes a null pointer as "", so that
+// This is a std::string that takes a null pointer as "", so that
 // `opts.api_key = std::getenv("GPUFL_API_KEY")` works if the variable is not set.
 class String : public std::string
 {
@@ -51,8 +51,8 @@ enum class ProfilingEngine {        // Monitor, Trace, …: see gpufl.h
 #undef GPUFL_ENGINE_CLASS
 };
 
-// A field of InitOptions: a T that knows whether it was assigned. A value that the program assigns
-// beats GPUFL_* and config_file, even if it is the default.
+// This is a field of InitOptions: a T that knows whether it was assigned. A value that the program
+// assigns beats GPUFL_* and config_file, even if it is the default.
 template <typename T> class Option
 {
   public:
@@ -82,7 +82,7 @@ template <typename T> class Option
 namespace detail
 {
 
-// The default of a field.
+// Returns the default of a field.
 template <typename T> constexpr Option<T> standard(T value) noexcept
 {
     return Option<T>::standard(value);
@@ -90,8 +90,8 @@ template <typename T> constexpr Option<T> standard(T value) noexcept
 
 } // namespace detail
 
-// What init takes; docs/options.md describes every field. A field that is assigned beats GPUFL_*
-// and config_file; a text counts as assigned if it differs from its default.
+// Holds what init takes; docs/options.md describes every field. A field that is assigned beats
+// GPUFL_* and config_file; a text counts as assigned if it differs from its default.
 struct InitOptions {
     String app_name = "gpufl";
     String log_path = ""; // "": app_name, a directory
@@ -266,7 +266,7 @@ inline UploadResult uploadLogs(const UploadOptions &opts = UploadOptions()) noex
 namespace detail
 {
 
-// A name, passed to the C function without a copy.
+// Holds a name, which is passed to the C function without a copy.
 class Text
 {
   public:
@@ -287,7 +287,7 @@ class Text
 
 } // namespace detail
 
-// A scope that lasts as long as the object. The object must end on the thread that made it.
+// This is a scope that lasts as long as the object. The object must end on the thread that made it.
 class ScopedMonitor
 {
   public:
@@ -327,7 +327,7 @@ decltype(auto) monitor(detail::Text name, Function &&fn, detail::Text tag = null
     return std::forward<Function>(fn)();
 }
 
-// Iterations and tag of a benchmark loop.
+// Holds the iterations and the tag of a benchmark loop.
 struct ScopeMeta {
     int repeat = 1; // measured iterations, inside the scope
     int warmup = 0; // iterations before the scope opens
@@ -353,7 +353,7 @@ struct ScopeMeta {
 namespace detail
 {
 
-// The left operand of the lambda that GFL_BENCH makes of the block after it.
+// This is the left operand of the lambda that GFL_BENCH makes of the block after it.
 class Bench
 {
   public:
