@@ -1,4 +1,4 @@
-/* part_stream.h - a part of a log as the body of a request: gzip, zstd, or uncompressed for a
+/* part_stream.h - sends a part of a log as the body of a request: gzip, zstd, or uncompressed for a
  * server on the same machine, where compressing takes longer than sending.
  *
  * A part that is gzip and is sent whole goes unchanged. A part that a user compressed with zstd is

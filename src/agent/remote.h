@@ -1,5 +1,5 @@
-/* remote.h - a sender's requests to a gpufl-server: a session's positions, a body, the session's
- * end. The addresses and members are those of docs/openapi.json.
+/* remote.h - makes a sender's requests to a gpufl-server: a session's positions, a body, the
+ * session's end. The addresses and members are those of docs/openapi.json.
  *
  * Each call makes one request and does not repeat it: the answer's status says whether that makes
  * sense (backoff_transient). Called by one thread at a time. */

@@ -1,4 +1,4 @@
-/* ship_inside.h - functions that both ways of sending a session share: repeating, counting,
+/* ship_inside.h - has functions that both ways of sending a session share: repeating, counting,
  * sentences. */
 #ifndef GPUFL_AGENT_SHIP_INSIDE_H
 #define GPUFL_AGENT_SHIP_INSIDE_H

@@ -1,4 +1,4 @@
-/* ship_windows.c - sessions of the public client: windows that count as wholes.
+/* ship_windows.c - sends sessions of the public client: windows that count as wholes.
  *
  * A window is identified by its channel and number, and by the id in the sidecar next to it, if its
  * writer made one. The server's answer to a repeated window says that it has it already. */

@@ -1,4 +1,4 @@
-/* s3.h - objects in S3-compatible storage: put, get, list, remove.
+/* s3.h - handles objects in S3-compatible storage: put, get, list, remove.
  *
  * Requests use http_client, in path style (ENDPOINT/BUCKET/KEY), and libcurl signs them (AWS
  * signature 4). Each call makes one request and does not repeat it. Bodies stream; memory does not

@@ -1,4 +1,4 @@
-/* s3_key.h - the credentials for S3: from a file in the format of AWS's tools, or the
+/* s3_key.h - finds the credentials for S3: from a file in the format of AWS's tools, or the
  * environment. */
 #ifndef GPUFL_AGENT_ARCHIVE_S3_KEY_H
 #define GPUFL_AGENT_ARCHIVE_S3_KEY_H

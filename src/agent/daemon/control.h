@@ -1,4 +1,4 @@
-/* control.h - the agent's local socket: commands from `gpufl-agent status` and the like.
+/* control.h - serves the agent's local socket: commands from `gpufl-agent status` and the like.
  *
  * A command is one line, the answer one line of JSON. flush, drain and retry are answered when they
  * are done. Only the agent's user may connect. A thread of its own serves the socket; the agent's

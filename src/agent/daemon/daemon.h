@@ -1,5 +1,5 @@
-/* daemon.h - the agent: watches folders, opens the sessions that changed, and has the courier send
- * the new lines, one body at a time, live sessions first.
+/* daemon.h - runs the agent: watches folders, opens the sessions that changed, and has the courier
+ * send the new lines, one body at a time, live sessions first.
  *
  * One loop does all of that; the control socket and the metrics have threads of their own, which
  * read the published status under the lock. Descriptors: about ten, however much there is to send.

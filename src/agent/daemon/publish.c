@@ -1,4 +1,4 @@
-/* publish.c - the agent's status for the control socket, /healthz and /metrics.
+/* publish.c - keeps the agent's status for the control socket, /healthz and /metrics.
  *
  * The loop copies its numbers under the lock (publish_take); the other functions read the copy. */
 #include "agent/daemon/daemon.h"

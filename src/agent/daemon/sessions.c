@@ -1,5 +1,5 @@
-/* sessions.c - the open sessions: each is opened when it changes, sends in its turn (live ones
- * first), and is closed when nothing is left to do. */
+/* sessions.c - keeps the open sessions: each is opened when it changes, sends in its turn (live
+ * ones first), and is closed when nothing is left to do. */
 #include "agent/daemon/daemon.h"
 
 #include "base/clock.h"

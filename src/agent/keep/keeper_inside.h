@@ -1,4 +1,4 @@
-/* keeper_inside.h - declarations that the keeper's files share. */
+/* keeper_inside.h - has declarations that the keeper's files share. */
 #ifndef GPUFL_AGENT_KEEP_KEEPER_INSIDE_H
 #define GPUFL_AGENT_KEEP_KEEPER_INSIDE_H
 

@@ -1,4 +1,4 @@
-/* keeper_publish.c - the keeper's status and metrics. */
+/* keeper_publish.c - writes the keeper's status and metrics. */
 #include "agent/keep/keeper_inside.h"
 
 #include <inttypes.h>

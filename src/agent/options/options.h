@@ -1,4 +1,4 @@
-/* options.h - the agent's settings, from a JSON file, the environment and the command line.
+/* options.h - reads the agent's settings, from a JSON file, the environment and the command line.
  *
  * One table (options.def) defines the fields, the help, the environment's names and the members of
  * the file; a test compares the manual page with it. Called by the owner's thread only. */

@@ -1,5 +1,6 @@
-/* orders.h - the server's orders to the agent: it keeps the server's configurations for the
- * programs of this host, and makes running sessions record when a user of the server requests it.
+/* orders.h - carries out the server's orders to the agent: it keeps the server's configurations for
+ * the programs of this host, and makes running sessions record when a user of the server requests
+ * it.
  *
  * Both are off unless the options say so (config_cache, allow_remote_control). A thread of its own
  * reports every 20 s that the agent runs, listens to the server's stream for this host, and asks

@@ -1,4 +1,4 @@
-/* courier_body.c - one body: a piece of a channel, or a dead letter. */
+/* courier_body.c - sends one body: a piece of a channel, or a dead letter. */
 #include "agent/send/courier.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* courier_window.c - one window of the public client: it counts as a whole, and lines that the
- * server leaves out are set aside. */
+/* courier_window.c - sends one window of the public client: it counts as a whole, and lines that
+ * the server leaves out are set aside. */
 #include "agent/send/courier.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
-/* cursor.h - the agent's state on disk: which sessions are done, and from where to send again after
- * a crash.
+/* cursor.h - keeps the agent's state on disk: which sessions are done, and from where to send again
+ * after a crash.
  *
  * The server knows how much of a channel it has; `gpufl upload`, uploadLogs and the agent all ask
  * it, so that nothing is sent twice, whichever of them sends. The cursor has what the server does

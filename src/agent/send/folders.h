@@ -1,4 +1,5 @@
-/* folders.h - the folders below the sources: which of them are sessions, and which have changed.
+/* folders.h - watches the folders below the sources: which of them are sessions, and which have
+ * changed.
  *
  * A folder with parts of a log is a session's, and its subfolders are not read; any other folder
  * may have sessions, up to FOLDERS_DEPTH levels below a source. Links are not followed, so that

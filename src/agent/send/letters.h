@@ -1,4 +1,4 @@
-/* letters.h - dead letters: lines and windows that the server refuses, kept with the reason.
+/* letters.h - keeps dead letters: lines and windows that the server refuses, with the reason.
  *
  * The folder has a file for each session and channel: <session>.<channel>.letters. A letter is a
  * line of JSON (place, status, reason, time, bytes), then the refused bytes as they are in the log,

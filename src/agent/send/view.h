@@ -1,4 +1,5 @@
-/* view.h - the open sessions of one folder: their parts, and how much of each channel was sent.
+/* view.h - keeps the open sessions of one folder: their parts, and how much of each channel was
+ * sent.
  *
  * A view is read again when its folder changes (a part got another name, a new one came); while
  * lines are appended only the sizes are read. Links are ignored: nothing outside the folder is
