@@ -1,4 +1,4 @@
-/* analysis.c - the public functions of libgpufl-analysis.so. */
+/* analysis.c - has the public functions of libgpufl-analysis.so. */
 #include "analyze/insight/findings.h"
 #include "analyze/report/kernels/view.h"
 #include "analyze/report/report.h"

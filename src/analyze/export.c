@@ -1,4 +1,4 @@
-/* export.c - sessions in the public GPUFlight client's format.
+/* export.c - writes sessions in the public GPUFlight client's format.
  *
  * Each session is read twice: the first pass collects names, dictionaries and the nesting of
  * scopes, which that format has before or inside its rows; the second pass writes. Files are where

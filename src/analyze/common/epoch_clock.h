@@ -1,4 +1,4 @@
-/* epoch_clock.h - the offset from a session's monotonic times to times since the Unix epoch.
+/* epoch_clock.h - finds the offset from a session's monotonic times to times since the Unix epoch.
  *
  * A session's log has readings of both clocks in pairs, each with its uncertainty. The pair with
  * the least uncertainty counts; among pairs with equal uncertainty, the one with the smallest

@@ -1,4 +1,4 @@
-/* grid.c - measure, shrink, align. */
+/* grid.c - measures, shrinks and aligns. */
 #include "analyze/common/grid.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* grid.h - tables of text that fit the width of the page: flexible columns become narrower.
+/* grid.h - prints tables of text that fit the width of the page: flexible columns become narrower.
  *
  * The caller puts cells row by row. grid_print measures all cells, gives a flexible column what the
  * fixed columns leave (kernel names are shortened, other text is cut), and aligns. The width of a

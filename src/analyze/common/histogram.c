@@ -1,4 +1,4 @@
-/* histogram.c - log-linear buckets in pages of one octave; a few values are exact. */
+/* histogram.c - keeps log-linear buckets in pages of one octave; a few values are exact. */
 #include "analyze/common/histogram.h"
 
 #include "analyze/common/cells.h"

@@ -1,4 +1,4 @@
-/* json_out.c - JSON through a small buffer. */
+/* json_out.c - writes JSON through a small buffer. */
 #include "analyze/common/json_out.h"
 
 #include "base/err.h"

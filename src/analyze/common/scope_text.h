@@ -1,4 +1,4 @@
-/* scope_text.h - scopes as text: names from the outermost to the innermost, "outer|inner".
+/* scope_text.h - writes scopes as text: names from the outermost to the innermost, "outer|inner".
  *
  * A bar within a name is written \| there and a backslash \\, so that a path means one scope.
  * Paths that were written before that rule have neither in them, or mean what they meant. */

@@ -1,5 +1,5 @@
-/* stats.h - statistical tests: is a difference more than chance? Each test names the source of its
- * formula.
+/* stats.h - makes statistical tests: is a difference more than chance? Each test names the source
+ * of its formula.
  *
  * The tests suit durations of kernels, scopes and runs, which are skewed, have outliers, and may be
  * in bins. A p-value is two-sided, and NAN where there are too few values. The functions have no

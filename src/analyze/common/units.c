@@ -1,4 +1,4 @@
-/* units.c - numbers for people. */
+/* units.c - writes numbers for people. */
 #include "analyze/common/units.h"
 
 #include <inttypes.h>

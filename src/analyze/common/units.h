@@ -1,4 +1,4 @@
-/* units.h - numbers for people: three digits and a sensible unit, never NaN.
+/* units.h - writes numbers for people: three digits and a sensible unit, never NaN.
  *
  * Each function writes into the caller's text and returns it. [any] */
 #ifndef GPUFL_ANALYZE_COMMON_UNITS_H

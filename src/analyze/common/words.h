@@ -1,4 +1,4 @@
-/* words.h - each GPU vendor's words for the same things, for the tables of the text report:
+/* words.h - has each GPU vendor's words for the same things, for the tables of the text report:
  * finds the words of a device (backend/vendor_words.h).
  *
  * The texts of insights have words of their own where a sentence differs by more than these.

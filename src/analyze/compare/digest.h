@@ -1,5 +1,5 @@
-/* digest.h - the part of a session that comparisons need: its kernels and scopes with the spread
- * of their durations, and how it was set up.
+/* digest.h - makes the part of a session that comparisons need: its kernels and scopes with the
+ * spread of their durations, and how it was set up.
  *
  * A digest is made from a finished model, or read from the JSON that another process wrote. Its
  * size is a few kilobytes, however long the session was. Comparing digests (compare.h) needs no

@@ -1,5 +1,5 @@
-/* history.h - one kernel, scope or application over many sessions: when it got slower, and which
- * sessions, hosts and GPUs stand out.
+/* history.h - compares one kernel, scope or application over many sessions: when it got slower, and
+ * which sessions, hosts and GPUs stand out.
  *
  * First, steps are found: where the level of the durations changes (stats_steps, on logarithms, so
  * that a step is a ratio). Second, each session is compared with the median of its level and its

@@ -1,4 +1,4 @@
-/* json.c - a comparison for programs. */
+/* json.c - writes a comparison for programs. */
 #include "analyze/compare/compare.h"
 
 #include "base/alloc.h"

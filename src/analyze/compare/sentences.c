@@ -1,5 +1,6 @@
-/* sentences.c - a comparison's answer in sentences: the runs as a whole, the kernel and the scope
- * with the largest sure change, and what is not clear. The figures are those of the tables. */
+/* sentences.c - writes a comparison's answer in sentences: the runs as a whole, the kernel and the
+ * scope with the largest sure change, and what is not clear. The figures are those of the
+ * tables. */
 #include "analyze/compare/compare.h"
 
 #include "analyze/common/units.h"

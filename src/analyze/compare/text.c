@@ -1,5 +1,5 @@
-/* text.c - a comparison for people: the answer, how the runs were set up differently, then what got
- * slower. */
+/* text.c - writes a comparison for people: the answer, how the runs were set up differently, then
+ * what got slower. */
 #include "analyze/compare/compare.h"
 
 #include "analyze/common/grid.h"

@@ -1,4 +1,4 @@
-/* trees.h - two trees of time merged into one: what each frame takes on side a and on side b.
+/* trees.h - has two trees of time merged into one: what each frame takes on side a and on side b.
  *
  * Flame graphs of differences are drawn from these trees. Their sources are stacks of waits and of
  * the GPU's time (collapsed text, as `gpufl report --flame` writes it), scopes (of digests), and

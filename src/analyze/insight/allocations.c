@@ -1,4 +1,4 @@
-/* allocations.c - the finding about memory that is allocated and freed in a loop. */
+/* allocations.c - makes the finding about memory that is allocated and freed in a loop. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"

@@ -1,4 +1,5 @@
-/* answer.h - the one answer of a report: what to change first, or that there is nothing to win.
+/* answer.h - makes the one answer of a report: what to change first, or that there is nothing to
+ * win.
  *
  * The answer is the first finding that would give back 1 % of the run or more if it alone were
  * fixed. Without such a finding, the answer says so, how busy the GPU was, and what has most of the

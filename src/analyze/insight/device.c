@@ -1,4 +1,4 @@
-/* device.c - reasons that held the clocks of a device down. */
+/* device.c - makes findings about reasons that held the clocks of a device down. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"

@@ -1,4 +1,4 @@
-/* findings.c - where the time went, in sentences. */
+/* findings.c - says where the time went, in sentences. */
 #include "analyze/insight/findings.h"
 
 #include "analyze/common/cells.h"

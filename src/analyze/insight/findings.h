@@ -1,5 +1,5 @@
-/* findings.h - the sentences of the report that say where the time went. Called by the owner's
- * thread only. */
+/* findings.h - writes the sentences of the report that say where the time went. Called by the
+ * owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_FINDINGS_H
 #define GPUFL_ANALYZE_INSIGHT_FINDINGS_H
 

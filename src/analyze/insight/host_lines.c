@@ -1,5 +1,5 @@
-/* host_lines.c - the lines of idle time that looks at threads show, and the activities at each
- * line. */
+/* host_lines.c - finds the lines of idle time that looks at threads show, and the activities at
+ * each line. */
 #include "analyze/insight/host_lines.h"
 
 #include "analyze/common/cells.h"

@@ -1,5 +1,5 @@
-/* host_lines.h - idle time in which the host ran its own code, by line, and what the host did
- * there.
+/* host_lines.h - makes findings about idle time in which the host ran its own code, by line, and
+ * what the host did there.
  *
  * A line is listed where its time is worth a finding; what the host did at all other lines is
  * summed by activity. Called by the owner's thread only. */

@@ -1,4 +1,5 @@
-/* idle.c - idle time without a wait, by line where looks at the threads show it, else by cause. */
+/* idle.c - makes findings about idle time without a wait, by line where looks at the threads show
+ * it, else by cause. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"

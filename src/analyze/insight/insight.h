@@ -1,4 +1,4 @@
-/* insight.h - what slows a program down, as findings with evidence.
+/* insight.h - says what slows a program down, as findings with evidence.
  *
  * A rule is a row of insight.def and a function over a finished model. The model has summed up all
  * rows, so the cost of a rule does not grow with the session, and a rule treats merged sessions

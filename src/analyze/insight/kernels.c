@@ -1,4 +1,4 @@
-/* kernels.c - findings from launch configurations: occupancy and spills. */
+/* kernels.c - makes findings from launch configurations: occupancy and spills. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"

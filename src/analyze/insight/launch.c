@@ -1,4 +1,4 @@
-/* launch.c - storms of launches: kernels shorter than their launches. */
+/* launch.c - finds storms of launches: kernels shorter than their launches. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"

@@ -1,4 +1,4 @@
-/* ranks.c - ranks that come late to collectives, and the lines at which they were.
+/* ranks.c - finds ranks that come late to collectives, and the lines at which they were.
  *
  * A finding gives back the time by which its rank was later than the last but one (ranks/late.h):
  * if this rank is on time, that other one decides. */

@@ -1,4 +1,4 @@
-/* sass.c - findings from counted instructions: divergence, uncoalesced access, bank
+/* sass.c - makes findings from counted instructions: divergence, uncoalesced access, bank
  * conflicts, spills.
  *
  * Each except the last compares a pair of metrics. Only instructions that have both count, so that

@@ -1,5 +1,5 @@
-/* shortage.h - what a CPU limit and a lack of memory cost, for rules about idle time that these two
- * may have caused. Called by the owner's thread only. */
+/* shortage.h - says what a CPU limit and a lack of memory cost, for rules about idle time that
+ * these two may have caused. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_SHORTAGE_H
 #define GPUFL_ANALYZE_INSIGHT_SHORTAGE_H
 

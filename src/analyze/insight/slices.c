@@ -1,4 +1,4 @@
-/* slices.c - kernels that stood still while another process used the GPU for a time slice.
+/* slices.c - finds kernels that stood still while another process used the GPU for a time slice.
  *
  * A GPU that several processes use without MPS runs one of them at a time, for a slice of about two
  * milliseconds each. It changes in the middle of kernels: such a kernel lasts longer by the other

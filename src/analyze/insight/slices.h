@@ -1,5 +1,5 @@
-/* slices.h - time in which other processes used the GPU in the middle of kernels. Called by the
- * owner's thread only. */
+/* slices.h - makes findings about time in which other processes used the GPU in the middle of
+ * kernels. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_SLICES_H
 #define GPUFL_ANALYZE_INSIGHT_SLICES_H
 

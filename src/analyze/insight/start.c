@@ -1,4 +1,4 @@
-/* start.c - the start of a run whose steps are not known.
+/* start.c - makes findings about the start of a run whose steps are not known.
  *
  * A program may fill its tensors on the GPU, then compile or load a library, and then begin its
  * loop: the gap is between the first and the last work, and is still start-up, which a longer run

@@ -1,5 +1,5 @@
-/* start.h - idle time at the start, before the GPU had done 1 % of its work. Called by the owner's
- * thread only. */
+/* start.h - makes findings about idle time at the start, before the GPU had done 1 % of its work.
+ * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_START_H
 #define GPUFL_ANALYZE_INSIGHT_START_H
 

@@ -1,5 +1,5 @@
-/* states.c - idle time in which the launching thread could not run: no core was free, another
- * thread held the interpreter's lock, or a page had to be read. */
+/* states.c - makes findings about idle time in which the launching thread could not run: no core
+ * was free, another thread held the interpreter's lock, or a page had to be read. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/shortage.h"

@@ -1,5 +1,5 @@
-/* storm.h - the lines of a storm of launches: where the host spent the time before slow launches.
- * Called by the owner's thread only. */
+/* storm.h - finds the lines of a storm of launches: where the host spent the time before slow
+ * launches. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_STORM_H
 #define GPUFL_ANALYZE_INSIGHT_STORM_H
 

@@ -1,4 +1,4 @@
-/* wait_cost.h - what the calls of a line cost, for findings about waits and about allocations.
+/* wait_cost.h - says what the calls of a line cost, for findings about waits and about allocations.
  * Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_WAIT_COST_H
 #define GPUFL_ANALYZE_INSIGHT_WAIT_COST_H

@@ -1,4 +1,4 @@
-/* waits.c - findings about waits: at a line, and at a line in a loop. */
+/* waits.c - makes findings about waits: at a line, and at a line in a loop. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"

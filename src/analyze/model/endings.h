@@ -1,4 +1,4 @@
-/* endings.h - how the programs ended whose sessions have no end: each text with its number of
+/* endings.h - says how the programs ended whose sessions have no end: each text with its number of
  * sessions. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_ENDINGS_H
 #define GPUFL_ANALYZE_MODEL_ENDINGS_H

@@ -1,4 +1,4 @@
-/* known.h - for each kind of activity: is a count of 0 a fact, or is it unknown?
+/* known.h - says for each kind of activity: is a count of 0 a fact, or is it unknown?
  *
  * A session without rows of a kind may have done none of it, may not have been asked to record it,
  * or may have lost the rows. The answer comes from the log: its ledger, its capabilities, and the

@@ -1,4 +1,4 @@
-/* ledger.c - the last ledger row, and the sentences about what is missing. */
+/* ledger.c - keeps the last ledger row, and writes the sentences about what is missing. */
 #include "analyze/model/ledger.h"
 
 #include "analyze/common/cells.h"

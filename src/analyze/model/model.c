@@ -1,4 +1,4 @@
-/* model.c - the table of parts, and how a batch goes through it. */
+/* model.c - has the table of parts, and passes a batch through them. */
 #include "analyze/model/model.h"
 
 #include "analyze/common/cells.h"

@@ -1,4 +1,4 @@
-/* nameless.h - the modules of a session whose frames have no names, and why.
+/* nameless.h - lists the modules of a session whose frames have no names, and why.
  *
  * Only reasons that a person can remove count: the file is gone, was replaced, is not readable, or
  * its split debug information is missing. A file without any symbols does not count. [any] */

@@ -1,4 +1,4 @@
-/* stacks.h - host stacks by content: modules, frames, stacks, names.
+/* stacks.h - keeps host stacks by content: modules, frames, stacks, names.
  *
  * While a session is read, its rows are kept by the log's ids, in any order. At the end they become
  * tables whose items are identified by content, so that equal stacks of several sessions and

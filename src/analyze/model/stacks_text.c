@@ -1,4 +1,4 @@
-/* stacks_text.c - lines, functions and frames as text, as compilers write them. */
+/* stacks_text.c - prints lines, functions and frames as text, as compilers write them. */
 #include "analyze/model/stacks.h"
 
 #include "analyze/model/model.h"

@@ -1,4 +1,4 @@
-/* tiles.c - buckets by lane and time, in levels.
+/* tiles.c - keeps buckets by lane and time, in levels.
  *
  * An event is added once, at the lowest level whose buckets are longer than it is. When a level is
  * put out, each of its buckets is added to the level above, eight to one: so a level costs an

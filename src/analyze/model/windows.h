@@ -1,4 +1,4 @@
-/* windows.h - windows: their number, and the time in which at least one was open.
+/* windows.h - counts windows: their number, and the time in which at least one was open.
  *
  * Outside windows of capture nothing is recorded, so shares of time are shares of these windows.
  * Windows of kernel records alternate with windows of PC samples: outside them the GPU's work is

@@ -1,4 +1,4 @@
-/* answer_json.c - the answer as JSON: the first member of the report. */
+/* answer_json.c - writes the answer as JSON: the first member of the report. */
 #include "analyze/insight/answer.h"
 
 #include "analyze/common/cells.h"

@@ -1,4 +1,4 @@
-/* cells.h - cells that the tables of samples and of SASS metrics share; "-" where a value is
+/* cells.h - writes cells that the tables of samples and of SASS metrics share; "-" where a value is
  * unknown. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_REPORT_CELLS_H
 #define GPUFL_ANALYZE_REPORT_CELLS_H

@@ -1,4 +1,4 @@
-/* first.c - the first screen of the text report, except the bar (time.c): what ran, what to
+/* first.c - writes the first screen of the text report, except the bar (time.c): what ran, what to
  * change first, and the next command.
  *
  * A finding takes two lines, cut at the page's width; the section of insights has the whole

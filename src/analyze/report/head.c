@@ -1,4 +1,4 @@
-/* head.c - the head of the text report: the session, where the time went, and the list of
+/* head.c - writes the head of the text report: the session, where the time went, and the list of
  * sessions. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"

@@ -1,4 +1,4 @@
-/* idle.c - idle time of the GPU by cause and by line, for people. */
+/* idle.c - writes idle time of the GPU by cause and by line, for people. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"

@@ -1,4 +1,4 @@
-/* idle_json.c - idle time of the GPU by cause and by line, as JSON. */
+/* idle_json.c - writes idle time of the GPU by cause and by line, as JSON. */
 #include "analyze/common/cells.h"
 #include "analyze/model/idle/table.h"
 #include "analyze/report/json.h"

@@ -1,4 +1,4 @@
-/* insights.c - findings, for people. */
+/* insights.c - writes findings, for people. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"

@@ -1,4 +1,4 @@
-/* insights_json.c - findings, for programs. */
+/* insights_json.c - writes findings, for programs. */
 #include "analyze/common/cells.h"
 #include "analyze/insight/insight.h"
 #include "analyze/report/json.h"

@@ -1,4 +1,4 @@
-/* json.c - the JSON report: its sections in order, and the facts about the sessions.
+/* json.c - writes the JSON report: its sections in order, and the facts about the sessions.
  *
  * docs/report.md describes the keys. Times are ns, sizes bytes, unknown values null. Keys are
  * added, never renamed. A new section is a function and a row of sections.def. */

@@ -1,4 +1,5 @@
-/* json.h - the sections of the JSON report, and what they share. Called by the owner's thread only.
+/* json.h - declares the sections of the JSON report, and what they share. Called by the owner's
+ * thread only.
  *
  * A section puts its members into the report's object. A failure is kept in the json_out, and
  * json_out_finish returns it. sections.def lists all sections. */

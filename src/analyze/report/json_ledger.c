@@ -1,4 +1,4 @@
-/* json_ledger.c - what was requested, what was counted and what is known, for programs. */
+/* json_ledger.c - writes what was requested, what was counted and what is known, for programs. */
 #include "analyze/common/cells.h"
 #include "analyze/insight/findings.h"
 #include "analyze/report/json.h"

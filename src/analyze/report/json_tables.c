@@ -1,4 +1,4 @@
-/* json_tables.c - what ran, for programs: devices, kernels, copies, waits and memory. */
+/* json_tables.c - writes what ran, for programs: devices, kernels, copies, waits and memory. */
 #include "analyze/common/cells.h"
 #include "analyze/report/json.h"
 

@@ -1,4 +1,4 @@
-/* ledger.c - what was counted, what was requested, what it cost, and the session's
+/* ledger.c - writes what was counted, what was requested, what it cost, and the session's
  * messages. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"

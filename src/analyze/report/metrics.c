@@ -1,4 +1,4 @@
-/* metrics.c - samples of devices, of the host and of the process, as text. */
+/* metrics.c - writes samples of devices, of the host and of the process, as text. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"

@@ -1,4 +1,5 @@
-/* page.h - the sections of the text report, and what they share. Called by the owner's thread only.
+/* page.h - declares the sections of the text report, and what they share. Called by the owner's
+ * thread only.
  *
  * A section prints its heading and its tables. text.c has the table of sections. */
 #ifndef GPUFL_ANALYZE_REPORT_PAGE_H

@@ -1,5 +1,5 @@
-/* passes_tables.c - the passes of `gpufl trace --passes` in both reports: what each gave, and
- * whether they were alike. */
+/* passes_tables.c - writes the passes of `gpufl trace --passes` in both reports: what each gave,
+ * and whether they were alike. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"

@@ -1,4 +1,4 @@
-/* sections.c - the list of sections in options.sections: names with commas between them. */
+/* sections.c - reads the list of sections in options.sections: names with commas between them. */
 #include "analyze/report/report.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* shared.c - samples that other sessions took for those of the report.
+/* shared.c - adds samples that other sessions took for those of the report.
  *
  * A report of a whole folder has them already. A report of one session looks for the other sessions
  * in its folder, or where the log says that they are, and reads only their system channel. Paths in

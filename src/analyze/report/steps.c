@@ -1,4 +1,4 @@
-/* steps.c - the steps of a run, and its steady part: a line of the head, a section, JSON. */
+/* steps.c - writes the steps of a run, and its steady part: a line of the head, a section, JSON. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"

@@ -1,4 +1,4 @@
-/* tables.c - the tables of kernels, copies and waits, as text. */
+/* tables.c - writes the tables of kernels, copies and waits, as text. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"

@@ -1,4 +1,4 @@
-/* text.c - the text report: its sections in order, and functions for their lines. */
+/* text.c - writes the text report: its sections in order, and functions for their lines. */
 #include "analyze/report/page.h"
 
 #include "analyze/common/grid.h"

@@ -1,4 +1,4 @@
-/* time.c - the parts of the GPUs' time, as a bar and as JSON; see time.h. */
+/* time.c - writes the parts of the GPUs' time, as a bar and as JSON; see time.h. */
 #include "analyze/report/time.h"
 
 #include "analyze/common/cells.h"

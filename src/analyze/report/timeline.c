@@ -1,6 +1,6 @@
-/* timeline.c - what the timeline of one session shows besides rows, as JSON: the GPU's idle gaps
- * with their cause and line, the stacks of the log, and the line and scope that launched most of a
- * kernel's time.
+/* timeline.c - writes what the timeline of one session shows besides rows, as JSON: the GPU's idle
+ * gaps with their cause and line, the stacks of the log, and the line and scope that launched most
+ * of a kernel's time.
  *
  * The size is bounded: the longest GAPS_MOST gaps come one by one, the others are summed by device,
  * cause and one of SUMS_MOST steps of time; the first STACKS_MOST stacks are there. What is left

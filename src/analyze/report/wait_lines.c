@@ -1,4 +1,4 @@
-/* wait_lines.c - the lines of the program that waited for the GPU, as text. */
+/* wait_lines.c - writes the lines of the program that waited for the GPU, as text. */
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/report/page.h"

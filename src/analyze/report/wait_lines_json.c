@@ -1,5 +1,5 @@
-/* wait_lines_json.c - the lines of the program that waited for the GPU, with their stacks, as
- * JSON. */
+/* wait_lines_json.c - writes the lines of the program that waited for the GPU, with their stacks,
+ * as JSON. */
 #include "analyze/common/cells.h"
 #include "analyze/model/nameless.h"
 #include "analyze/report/json.h"

@@ -1,4 +1,4 @@
-/* code.c - instructions and lines for the device code that was sampled, or that ran.
+/* code.c - finds instructions and lines for the device code that was sampled, or that ran.
  *
  * The traced program kept its device code in the session's directory. The vendor's program
  * disassembles the functions that the session names (symbol/code_reader.h), each once: a function

@@ -1,5 +1,5 @@
-/* ending.c - how the program of a session without an end ended, as its parent reported. It becomes
- * a message in the session, so that every later report has it. */
+/* ending.c - says how the program of a session without an end ended, as its parent reported. It
+ * becomes a message in the session, so that every later report has it. */
 #include "analyze/symbolize/inside.h"
 
 #include <gpufl/analysis.h>

@@ -1,4 +1,4 @@
-/* inside.h - what the files of symbolize share: symbolize.c collects rows; frames.c, code.c,
+/* inside.h - has what the files of symbolize share: symbolize.c collects rows; frames.c, code.c,
  * sources.c and ptx.c look up and put answers into lines; shown.c finds which files reports point
  * at. */
 #ifndef GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H

@@ -1,4 +1,4 @@
-/* ptx.c - the PTX of the device code that was sampled, kept as sources are.
+/* ptx.c - keeps the PTX of the device code that was sampled, as sources are kept.
  *
  * A function's PTX has the path NAME.ptx, with its mangled name: a source whose text comes from a
  * cubin instead of a file. It comes after the sources that people wrote, since a session keeps a

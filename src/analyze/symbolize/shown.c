@@ -1,4 +1,4 @@
-/* shown.c - the library files that a report points at.
+/* shown.c - keeps the library files that a report points at.
  *
  * A report shows one line of a stack, the user's if there is one (symbol/fold.h). A library's file
  * is kept only if a report shows one of its lines, for a stack without a line of the user's, such

@@ -1,4 +1,4 @@
-/* sources.c - texts of the files that stacks go through, in pieces.
+/* sources.c - keeps texts of the files that stacks go through, in pieces.
  *
  * The user's own files come first, since a session keeps a bounded amount; then library files
  * that a report points at. Other files are available elsewhere, and no report points at them. */

@@ -1,4 +1,4 @@
-/* symbolize.c - a session's frames, names and options collected, and its answers written.
+/* symbolize.c - collects a session's frames, names and options, and writes its answers.
  *
  * Texts are kept once, in a table of their own, with the id that the session has for
  * each: a file that a stack of Python names is referred to by that id, a function that

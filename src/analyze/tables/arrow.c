@@ -1,4 +1,4 @@
-/* arrow.c - a table through Arrow's C stream interface.
+/* arrow.c - gives a table through Arrow's C stream interface.
  *
  * All objects that a consumer gets own the session together, so they may be released in any order
  * and on any thread. Children and dictionaries are part of the allocation of their parent; a

@@ -1,4 +1,4 @@
-/* arrow.h - the structs of Apache Arrow's C data interface, from its specification. */
+/* arrow.h - has the structs of Apache Arrow's C data interface, from its specification. */
 #ifndef GPUFL_ANALYZE_TABLES_ARROW_H
 #define GPUFL_ANALYZE_TABLES_ARROW_H
 

@@ -1,4 +1,4 @@
-/* inside.h - a session's rows in memory, and the columns that are made from them.
+/* inside.h - keeps a session's rows in memory, and the columns that are made from them.
  *
  * A session is read once. Cells of the records that have a table are kept as decoded, column by
  * column; a column with one value in all rows takes one cell. Rows of dictionaries are found by

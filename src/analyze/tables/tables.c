@@ -1,4 +1,4 @@
-/* tables.c - the public functions of tables. */
+/* tables.c - has the public functions of tables. */
 #include "analyze/tables/inside.h"
 #include "base/alloc.h"
 

@@ -1,4 +1,4 @@
-/* calls.h - each thread's calls that wait, in order of time.
+/* calls.h - keeps each thread's calls that wait, in order of time.
  *
  * The list of waits belongs to sum_wait_lines; the lists here are made again when more waits have
  * come. Threads beyond a ceiling have no calls here. Called by the owner's thread only. */

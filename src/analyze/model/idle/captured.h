@@ -1,4 +1,5 @@
-/* captured.h - the launches whose stack the log has (record launch), by correlation and by thread.
+/* captured.h - keeps the launches whose stack the log has (record launch), by correlation and by
+ * thread.
  *
  * A capture says when and from which stack the program submitted a piece of work. Between two
  * captures of a thread are launches without a row: they were submitted before the later capture,

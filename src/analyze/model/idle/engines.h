@@ -1,5 +1,5 @@
-/* engines.h - when engines of the profiler kept threads of the program: `overhead` rows of the kind
- * "engine". The program did not cause such idle time. Called by the owner's thread only. */
+/* engines.h - says when engines of the profiler kept threads of the program: `overhead` rows of the
+ * kind "engine". The program did not cause such idle time. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_ENGINES_H
 #define GPUFL_ANALYZE_MODEL_IDLE_ENGINES_H
 

@@ -1,4 +1,4 @@
-/* fork.h - where the call tree branches below a line that has nearly all idle time, such as
+/* fork.h - finds where the call tree branches below a line that has nearly all idle time, such as
  * trainer.fit() or generate().
  *
  * The stacks are followed from the user's line to inner frames while one function has at least

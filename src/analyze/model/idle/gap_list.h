@@ -1,4 +1,4 @@
-/* gap_list.h - the longest gaps of a session, each a row, for the timeline.
+/* gap_list.h - keeps the longest gaps of a session, each a row, for the timeline.
  *
  * A gap is kept with its main cause, which has the longest part of the gap, and the stack of that
  * part. Gaps of IDLE_BACK_TO_BACK or less are not kept: there may be one for each kernel, and none

@@ -1,4 +1,4 @@
-/* holders.h - which thread held the interpreter's lock (GIL) while another one waited for it.
+/* holders.h - says which thread held the interpreter's lock (GIL) while another one waited for it.
  *
  * Threads are sampled in rounds. If a thread waited for the lock in a round, and only one other
  * thread that runs Python did not wait, that other thread held the lock. A thread that does not use

@@ -1,5 +1,5 @@
-/* host.c - the part of a gap that no call explains: the host's own time, the launch, or work that
- * had been launched before.
+/* host.c - finds the cause of the part of a gap that no call explains: the host's own time, the
+ * launch, or work that had been launched before.
  *
  * The time of the launch distinguishes these, if the log has the row of the launch or of a later
  * launch of its thread. Without such rows, and with other processes on the device, only what ran

@@ -1,4 +1,4 @@
-/* lines.h - idle time by cause and line: the parts of gaps (parts.h) as rows.
+/* lines.h - sums up idle time by cause and line: the parts of gaps (parts.h) as rows.
  *
  * The host's own time of a class is divided in the ratio of the looks at the thread in that time.
  * Classes with fewer than IDLE_LOOKS_LEAST looks are divided together, by thread and cause. If

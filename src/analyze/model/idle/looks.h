@@ -1,4 +1,4 @@
-/* looks.h - the looks at threads (record host_sample), in order of time.
+/* looks.h - keeps the looks at threads (record host_sample), in order of time.
  *
  * A look says where a thread was at one moment. The first IDLE_LOOKS are kept; the rest are
  * counted. Called by the owner's thread only. */

@@ -1,4 +1,4 @@
-/* parts.h - the parts of gaps by what is known of their line, while causes are found.
+/* parts.h - keeps the parts of gaps by what is known of their line, while causes are found.
  *
  * A part either has the stack of what delayed the GPU (a call that waited, a launch that had
  * begun), or it is the host's own time before a launch. The latter has a class, and the looks at

@@ -1,4 +1,4 @@
-/* plans.h - samples of a thread while cuDNN made a plan.
+/* plans.h - finds samples of a thread while cuDNN made a plan.
  *
  * cuDNN makes a plan for shapes that are new to it, on the host, and loads code for it. A sample
  * has only Python's frames; the call that loads the code has cuDNN's frames on its stack. So a

@@ -1,5 +1,4 @@
-/* spans.h - when a device was at work, and which launches came first and last around each
- * gap.
+/* spans.h - says when a device was at work, and which launches came first and last around each gap.
  *
  * Spans are like those of busy.h. A span also has its first activity and its newest launch, from
  * which the cause of the gap before it is found. If there are more than max_spans, the shorter half

@@ -1,4 +1,4 @@
-/* table.h - idle time by line, for readers: the rows of lines.h by cause and place.
+/* table.h - makes idle time by line, for readers: the rows of lines.h by cause and place.
  *
  * Rows with a line come first, the longest time first; then come rows without a line, by reason.
  * Called by the owner's thread only. */

@@ -1,5 +1,5 @@
-/* counters.h - values of hardware counters: count, mean, least and greatest of each metric, by the
- * scope, range or kernel that it was counted for. Called by the owner's thread only. */
+/* counters.h - sums up values of hardware counters: count, mean, least and greatest of each metric,
+ * by the scope, range or kernel that it was counted for. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_COUNTERS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_COUNTERS_H
 

@@ -1,4 +1,4 @@
-/* device_code.h - functions of device code, their instructions, and the text of sources.
+/* device_code.h - keeps functions of device code, their instructions, and the text of sources.
  *
  * The checksum of its object and its name identify a function, so that equal functions of several
  * sessions are one. A function whose checksum is unknown (in logs of the public client) has an

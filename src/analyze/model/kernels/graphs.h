@@ -1,5 +1,5 @@
-/* graphs.h - how long launches of CUDA graphs ran on the GPU: from rows of whole launches, or from
- * the rows of their kernels.
+/* graphs.h - says how long launches of CUDA graphs ran on the GPU: from rows of whole launches, or
+ * from the rows of their kernels.
  *
  * The kernels of one launch share a correlation id and come close to each other in the log. A
  * launch is complete when another launch needs its slot, when its first node comes again (ids

@@ -1,4 +1,4 @@
-/* kernels.h - kernels by launch configuration and by name.
+/* kernels.h - sums up kernels by launch configuration and by name.
  *
  * A row is added to its launch configuration; configurations with equal content are one. At the end
  * configurations are grouped by kernel name. Index 0 is for rows whose configuration is not in the

@@ -1,5 +1,5 @@
-/* order.h - sequences of kernels on a stream that names reveal (kinds.h): attention as separate
- * kernels, chains of element-wise operations, and single launches between graphs.
+/* order.h - finds sequences of kernels on a stream that names reveal (kinds.h): attention as
+ * separate kernels, chains of element-wise operations, and single launches between graphs.
  *
  * Rows of a stream come in order of time. A row that begins before its predecessor ends all
  * sequences of the stream, so that disorder is never taken for a sequence. Streams beyond

@@ -1,4 +1,4 @@
-/* samples.h - PC samples by function, instruction and stall reason.
+/* samples.h - sums up PC samples by function, instruction and stall reason.
  *
  * Sums by function and reason, and by scope and reason, contain all samples. Sums by instruction
  * are bounded, and a sample without room is only counted. Samples that were measured to belong to a

@@ -1,4 +1,4 @@
-/* sass.h - SASS metrics by instruction, and by function and scope.
+/* sass.h - sums up SASS metrics by instruction, and by function and scope.
  *
  * Metrics that rules use have their own members (SASS_METRICS); others are summed by function.
  * Masks say which metrics were collected: one that was not is unknown, not 0. Memory is bounded:

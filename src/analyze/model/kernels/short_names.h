@@ -1,4 +1,4 @@
-/* short_names.h - the short names of a model's kernels, which are all different.
+/* short_names.h - makes the short names of a model's kernels, which are all different.
  *
  * symbol/names/shorten.h shortens all kernels of a model together, so that a kernel has one short
  * name wherever a report names it. Kernels with equal demangled names are shown as one and have one

@@ -1,4 +1,4 @@
-/* stall.h - the table of stall reasons (stall.def). Everything here is constant; any thread may
+/* stall.h - has the table of stall reasons (stall.def). Everything here is constant; any thread may
  * read it. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_STALL_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_STALL_H

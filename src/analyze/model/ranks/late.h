@@ -1,4 +1,4 @@
-/* late.h - which rank the others waited for in collectives, and what it did until it came.
+/* late.h - says which rank the others waited for in collectives, and what it did until it came.
  *
  * In each matched collective, the last rank is late by the time between it and the last but one: by
  * that time the run would be shorter if this rank alone had been on time. Only time in which the

@@ -1,4 +1,5 @@
-/* ranks.h - the collectives of a program's processes, each on its GPU, and which waited for which.
+/* ranks.h - finds the collectives of a program's processes, each on its GPU, and which waited for
+ * which.
  *
  * A kernel of NCCL begins when its own process is ready, and runs until the last rank has come: it
  * waits on the GPU, which counts as busy. A rank is one session on one device that ran such

@@ -1,4 +1,4 @@
-/* kernels.c - a hash table of pairs whose keys become equal while it fills.
+/* kernels.c - has a hash table of pairs whose keys become equal while it fills.
  *
  * The table is not a struct keyed, because folding changes keys and merges items in place. */
 #include "analyze/model/scopes/kernels.h"

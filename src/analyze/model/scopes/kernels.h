@@ -1,4 +1,4 @@
-/* kernels.h - which kernels ran in a scope: launches and time by path and name.
+/* kernels.h - says which kernels ran in a scope: launches and time by path and name.
  *
  * Items have the handle of a scope's node (tree.h), since nodes are merged while the log is read:
  * two scopes become one, and items that have become equal are merged before the table grows. So the

@@ -1,4 +1,4 @@
-/* longest.h - the scopes with most wall time.
+/* longest.h - finds the scopes with most wall time.
  *
  * For tables that have room for some of the scopes. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_LONGEST_H

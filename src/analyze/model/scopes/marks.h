@@ -1,4 +1,4 @@
-/* marks.h - the program's marks, by name and domain. Called by the owner's thread only. */
+/* marks.h - counts the program's marks, by name and domain. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_MARKS_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_MARKS_H
 

@@ -1,4 +1,4 @@
-/* path.h - scopes by the text of their path, "outer|inner" (common/scope_text.h).
+/* path.h - finds scopes by the text of their path, "outer|inner" (common/scope_text.h).
  *
  * While a log is read, rows hold handles of scopes (tree.h), which mean nothing in another model.
  * After sum_scopes_finish they hold a path's name, which means one scope in all models. Called by

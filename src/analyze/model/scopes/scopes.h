@@ -1,4 +1,4 @@
-/* scopes.h - the tree of scopes by name, with wall, GPU and waiting time.
+/* scopes.h - keeps the tree of scopes by name, with wall, GPU and waiting time.
  *
  * Every instance of a scope is added to the node of its path, so that memory grows with the number
  * of different paths; an instance takes only 4 bytes, which lead to its node. A child's row comes

@@ -1,4 +1,4 @@
-/* tree.h - the tree of scopes.h: nodes, handles, instances.
+/* tree.h - keeps the tree of scopes.h: nodes, handles, instances.
  *
  * Nodes are merged when parents become known; handles stay valid, because a merged node's handle
  * refers to the other's. All functions may move the arrays: keep indexes, not pointers. Called by

@@ -1,4 +1,4 @@
-/* answers.c - the share base (the time that shares are parts of), and how long steps last. */
+/* answers.c - finds the share base (the time that shares are parts of), and how long steps last. */
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* likeness.c - the sequence of a device's kernels, and how alike parts of it are. */
+/* likeness.c - keeps the sequence of a device's kernels, and says how alike parts of it are. */
 #include "analyze/model/steps/find.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* marks.h - instances of scopes, each of which may be a step.
+/* marks.h - keeps instances of scopes, each of which may be a step.
  *
  * Every scope that ended is kept with its thread, 24 bytes each, until there are STEP_MARKS. Then
  * the most frequent names are dropped, since these are names of operations. Names that differ only

@@ -1,4 +1,4 @@
-/* steps.h - the steps that a session repeats, and its steady part.
+/* steps.h - finds the steps that a session repeats, and its steady part.
  *
  * docs/report.md defines what a step is. The steady part of a session begins with the first of
  * STEADY_LEAST steps in a row that last about as long as the median step, and ends with the last

@@ -1,4 +1,4 @@
-/* devices.c - device rows by UUID, and the unions of the work on each. */
+/* devices.c - finds device rows by UUID, and the unions of the work on each. */
 #include "analyze/model/system/devices.h"
 
 #include "analyze/common/cells.h"

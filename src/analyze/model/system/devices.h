@@ -1,4 +1,4 @@
-/* devices.h - the GPUs, and how long each was busy.
+/* devices.h - describes the GPUs, and says how long each was busy.
  *
  * Busy time is a union of intervals, since kernels of several streams overlap. Devices are
  * identified by their UUID, so that concurrent work of two processes on one GPU counts once. Index

@@ -1,5 +1,5 @@
-/* managed.h - managed (unified) memory: bytes moved, and faults. Called by the owner's thread
- * only. */
+/* managed.h - sums up managed (unified) memory: bytes moved, and faults. Called by the owner's
+ * thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_MANAGED_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_MANAGED_H
 

@@ -1,4 +1,4 @@
-/* metrics.c - samples of devices and of the host. */
+/* metrics.c - sums up samples of devices and of the host. */
 #include "analyze/model/system/metrics.h"
 
 #include "analyze/common/cells.h"

@@ -1,4 +1,4 @@
-/* metrics.h - samples of devices and of the host: mean, maximum, minimum.
+/* metrics.h - sums up samples of devices and of the host: mean, maximum, minimum.
  *
  * Null cells are unknown and do not count; they are never 0. If another session took samples for
  * this one (shared.h), its log is read into a separate model with a filter, and that model is

@@ -1,4 +1,4 @@
-/* shared.h - samples that another session took for this one.
+/* shared.h - finds samples that another session took for this one.
  *
  * Sessions of one folder share the samples of the host and of GPUs: the log says which session
  * takes them and when (record sampler). These records become spans. A report of all these sessions

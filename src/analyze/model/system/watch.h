@@ -1,5 +1,5 @@
-/* watch.h - what gpufl-monitor recorded of each GPU: the processes that held it, when no kernel ran
- * on it, when heat or the hardware slowed its clocks, and what failed.
+/* watch.h - sums up what gpufl-monitor recorded of each GPU: the processes that held it, when no
+ * kernel ran on it, when heat or the hardware slowed its clocks, and what failed.
  *
  * Only sessions of a monitor have the rows for this part. A GPU is idle, or slowed, between two
  * consecutive samples that both say so. Time between samples that are not consecutive (the monitor

@@ -1,5 +1,5 @@
-/* kinds.h - host calls by kind: synchronizations, the vendor's own overhead, and graph launches.
- * lines.h has waits by line of the program.
+/* kinds.h - sums up host calls by kind: synchronizations, the vendor's own overhead, and graph
+ * launches. lines.h has waits by line of the program.
  *
  * A stream that waits for an event does not block the host and is kept apart. The time in which the
  * host waited is a union, since several threads may wait concurrently. Called by the owner's thread

@@ -1,4 +1,4 @@
-/* lines_answers.c - sorted lines and stacks, and how long a line was blocked. */
+/* lines_answers.c - sorts lines and stacks, and says how long a line was blocked. */
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"
 #include "analyze/model/waits/lines.h"

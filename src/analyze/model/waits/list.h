@@ -1,4 +1,4 @@
-/* list.h - the single waits of a session in order of time, and which launches ran kernels.
+/* list.h - keeps the single waits of a session in order of time, and which launches ran kernels.
  *
  * What a wait cost depends on what came before and after it, so the first WAIT_KEPT waits are kept;
  * callers count the rest. Correlation ids of kernels are kept as bits, so that the different ids

@@ -1,4 +1,4 @@
-/* counters.c - hardware counters of the kernels that --kernel names: text and JSON.
+/* counters.c - writes hardware counters of the kernels that --kernel names: text and JSON.
  *
  * Such a session need not have samples or disassembled code: kernels are found by their names,
  * mangled or demangled, not as functions of device code. Called by the owner's thread only. */

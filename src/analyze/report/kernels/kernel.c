@@ -1,4 +1,4 @@
-/* kernel.c - one kernel as text: its lines of source, and SASS next to source. */
+/* kernel.c - writes one kernel as text: its lines of source, and SASS next to source. */
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"
 #include "analyze/insight/profile.h"

@@ -1,4 +1,4 @@
-/* occupancy.c - the limits of each kernel's occupancy: how many of its blocks an SM could
+/* occupancy.c - writes the limits of each kernel's occupancy: how many of its blocks an SM could
  * hold by registers, shared memory, warp slots and block slots. The least of the four counts. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"

@@ -1,4 +1,4 @@
-/* profile.c - samples, metrics of instructions and hardware counters, for people. */
+/* profile.c - writes samples, metrics of instructions and hardware counters, for people. */
 #include "analyze/insight/profile.h"
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"

@@ -1,4 +1,4 @@
-/* profile_json.c - samples, metrics of instructions and hardware counters, for programs. */
+/* profile_json.c - writes samples, metrics of instructions and hardware counters, for programs. */
 #include "analyze/common/cells.h"
 #include "analyze/insight/profile.h"
 #include "analyze/report/json.h"

@@ -1,5 +1,5 @@
-/* view.h - the instructions of a function in order, each with text, line, samples by reason and
- * metrics; for the text report and the JSON report. Called by the owner's thread only. */
+/* view.h - lists the instructions of a function in order, each with text, line, samples by reason
+ * and metrics; for the text report and the JSON report. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_REPORT_KERNELS_VIEW_H
 #define GPUFL_ANALYZE_REPORT_KERNELS_VIEW_H
 

@@ -1,4 +1,4 @@
-/* json.c - scopes and the kernels that ran in them, for programs. */
+/* json.c - writes scopes and the kernels that ran in them, for programs. */
 #include "analyze/report/json.h"
 #include "analyze/common/cells.h"
 #include "analyze/report/scopes/view.h"

@@ -1,4 +1,4 @@
-/* marks.c - the marks of the program, by name: most frequent first. */
+/* marks.c - writes the marks of the program, by name: most frequent first. */
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/report/json.h"

@@ -1,4 +1,5 @@
-/* samples.c - samples by scope as text: measured samples, and samples estimated from kernels. */
+/* samples.c - writes samples by scope as text: measured samples, and samples estimated from
+ * kernels. */
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
 #include "analyze/model/scopes/tree.h"

@@ -1,4 +1,4 @@
-/* scopes.c - the scopes of the text report: nested, the longest first, and under each the
+/* scopes.c - writes the scopes of the text report: nested, the longest first, and under each the
  * kernels that it launched itself.
  *
  * Kernels are rows of the table, too: their launches are in the column of calls, their time in the

@@ -1,4 +1,4 @@
-/* view.h - the scopes worth showing, in the order of a tree.
+/* view.h - chooses the scopes worth showing, in the order of a tree.
  *
  * These are the `top` scopes with the longest wall or GPU time, whichever is longer, and the scopes
  * around them. Among siblings the longest comes first. Called by the owner's thread only. */

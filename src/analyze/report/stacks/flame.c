@@ -1,4 +1,4 @@
-/* flame.c - collapsed stacks: "root;outer;inner 1234", a line for each stack, in ns.
+/* flame.c - writes collapsed stacks: "root;outer;inner 1234", a line for each stack, in ns.
  *
  * There are two trees: the time in which the host was blocked, by its stacks, and the GPU's time by
  * the stacks that launched its work, if launches have stacks. flamegraph.pl and speedscope read

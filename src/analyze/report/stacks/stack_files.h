@@ -1,4 +1,4 @@
-/* stack_files.h - collapsed stacks (report_flame) in the file formats of other tools.
+/* stack_files.h - writes collapsed stacks (report_flame) in the file formats of other tools.
  *
  * Callers give lines of text, "outer;inner 1234", from a report or from the server. A frame "name
  * (file:12)" becomes a function with its file and line. The two trees, of the blocked host and of
