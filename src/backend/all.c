@@ -1,4 +1,4 @@
-/* all.c - the GPUs of every vendor as one list: see all_devices in backend.h.
+/* all.c - shows the GPUs of every vendor as one list: see all_devices in backend.h.
  *
  * Each vendor's backend keeps its own devices; this file only finds to which vendor an index
  * belongs. A vendor whose GPUs cannot be read is left out, and tried again when the list is opened

@@ -1,4 +1,4 @@
-/* backend.h - the interface between capture and a GPU vendor's libraries.
+/* backend.h - declares the interface between capture and a GPU vendor's libraries.
  *
  * A backend calls a vendor's library and passes typed records to the sink. It
  * knows neither sessions nor files. Either of the two ops tables may be

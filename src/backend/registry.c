@@ -1,5 +1,5 @@
-/* registry.c - the backends of this build (backends.def), and the choice between them. An explicit
- * list: nothing registers itself. */
+/* registry.c - lists the backends of this build (backends.def), and chooses between them. An
+ * explicit list: nothing registers itself. */
 #include "backend/backend.h"
 
 #include "base/log.h"

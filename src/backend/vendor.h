@@ -1,5 +1,5 @@
-/* vendor.h - facts about a GPU vendor that are needed without calling the vendor's libraries: for
- * `gpufl trace`, for the modules of stacks, for names of functions, for units of occupancy.
+/* vendor.h - has facts about a GPU vendor that are needed without calling the vendor's libraries:
+ * for `gpufl trace`, for the modules of stacks, for names of functions, for units of occupancy.
  *
  * The facts are constants, so that modules below the backends, and programs without backends, can
  * use them. struct backend has its vendor as a member. C++ can include this header, too. Called by

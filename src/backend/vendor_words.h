@@ -1,7 +1,7 @@
-/* vendor_words.h - a GPU vendor's words for what all GPUs have, for the tables and sentences of the
- * text report. Each vendor has a constant (struct vendor, words); analyze/common/words.h finds the
- * words of a device. A field of this struct is set by every vendor that has words. Called by any
- * thread. */
+/* vendor_words.h - has a GPU vendor's words for what all GPUs have, for the tables and sentences of
+ * the text report. Each vendor has a constant (struct vendor, words); analyze/common/words.h finds
+ * the words of a device. A field of this struct is set by every vendor that has words. Called by
+ * any thread. */
 #ifndef GPUFL_BACKEND_VENDOR_WORDS_H
 #define GPUFL_BACKEND_VENDOR_WORDS_H
 

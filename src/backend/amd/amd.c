@@ -1,4 +1,4 @@
-/* amd.c - the AMD backend: rocprofiler-sdk for tracing, AMD SMI or ROCm SMI for metrics. */
+/* amd.c - has the AMD backend: rocprofiler-sdk for tracing, AMD SMI or ROCm SMI for metrics. */
 #include "backend/amd/devices.h"
 #include "backend/amd/probe.h"
 #include "backend/amd/trace.h"

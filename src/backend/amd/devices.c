@@ -1,4 +1,4 @@
-/* devices.c - device metrics of AMD's GPUs, through AMD SMI or ROCm SMI.
+/* devices.c - reads device metrics of AMD's GPUs, through AMD SMI or ROCm SMI.
  *
  * From ROCm 6.4 on (major version 25) AMD SMI is tried first, otherwise ROCm SMI; an older AMD SMI
  * is used if there is nothing else. A reader that a device does not support is not called again.

@@ -1,4 +1,4 @@
-/* devices.h - the device ops of the AMD backend; see devices.c. */
+/* devices.h - declares the device ops of the AMD backend; see devices.c. */
 #ifndef GPUFL_BACKEND_AMD_DEVICES_H
 #define GPUFL_BACKEND_AMD_DEVICES_H
 

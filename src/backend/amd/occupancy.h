@@ -1,5 +1,5 @@
-/* occupancy.h - how many wavefronts of a kernel fit on a compute unit at once, by gfx target: a
- * pure function.
+/* occupancy.h - says how many wavefronts of a kernel fit on a compute unit at once, by gfx target:
+ * a pure function.
  *
  * A workgroup runs on a compute unit; on RDNA in WGP mode it runs on a workgroup processor, which
  * has two of them. The counts are those of the unit on which the workgroup runs. The results were

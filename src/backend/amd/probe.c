@@ -1,5 +1,5 @@
-/* probe.c - facts about AMD's driver and libraries on this machine, with advice if something does
- * not work.
+/* probe.c - finds facts about AMD's driver and libraries on this machine, with advice if something
+ * does not work.
  *
  * Only a management library is loaded, and only if files show that the kernel driver is there, or
  * if the user or the program has chosen a library. */

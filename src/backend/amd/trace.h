@@ -1,4 +1,4 @@
-/* trace.h - the tracing ops of the AMD backend; see trace.c. */
+/* trace.h - declares the tracing ops of the AMD backend; see trace.c. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_H
 #define GPUFL_BACKEND_AMD_TRACE_H
 

@@ -1,4 +1,4 @@
-/* vendor.c - facts about AMD that do not come from ROCm's libraries: see backend/vendor.h. */
+/* vendor.c - has facts about AMD that do not come from ROCm's libraries: see backend/vendor.h. */
 #include "backend/vendor.h"
 
 #include "backend/amd/find.h"

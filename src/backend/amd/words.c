@@ -1,4 +1,4 @@
-/* words.c - the words for AMD's GPUs in the text report: see backend/vendor_words.h. */
+/* words.c - has the words for AMD's GPUs in the text report: see backend/vendor_words.h. */
 #include "backend/vendor_words.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* buffers.h - memory for activity records: a bounded pool from which CUPTI gets
- * buffers, and a queue by which filled buffers reach the collector.
+/* buffers.h - has memory for activity records: a bounded pool from which CUPTI gets buffers, and a
+ * queue by which filled buffers reach the collector.
  *
  * Buffers are taken and given on the program's threads and CUPTI's own, without lock,
  * allocation or system call. A pool is one mapping that is never unmapped,

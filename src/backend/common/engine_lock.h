@@ -1,4 +1,4 @@
-/* engine_lock.h - the one lock under which engines beyond Trace call the library: on the
+/* engine_lock.h - has the one lock under which engines beyond Trace call the library: on the
  * collector's thread, and on the program's threads when contexts and modules are made and
  * destroyed, never in a launch. Called by any thread. */
 #ifndef GPUFL_BACKEND_COMMON_ENGINE_LOCK_H

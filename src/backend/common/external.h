@@ -1,4 +1,4 @@
-/* external.h - operation ids that frameworks push, by correlation id.
+/* external.h - keeps operation ids that frameworks push, by correlation id.
  *
  * A bounded table: an id is kept until another one takes its place, which with consecutive
  * correlation ids is 65 536 calls later. Called by the collector's thread only. */

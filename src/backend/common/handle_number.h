@@ -1,5 +1,5 @@
-/* handle_number.h - a number in place of a handle of the driver, so that the log has no address. A
- * handle always has the same number. [any] */
+/* handle_number.h - gives a number in place of a handle of the driver, so that the log has no
+ * address. A handle always has the same number. [any] */
 #ifndef GPUFL_BACKEND_COMMON_HANDLE_NUMBER_H
 #define GPUFL_BACKEND_COMMON_HANDLE_NUMBER_H
 

@@ -1,4 +1,4 @@
-/* pm_clock.h - the difference between a device's clock and ours.
+/* pm_clock.h - finds the difference between a device's clock and ours.
  *
  * Sampled records have times of the device's clock, and no call of the library returns the
  * difference to our clock. It follows from two facts: the first record ended after sampling was

@@ -1,4 +1,4 @@
-/* none.c - no GPU: sessions still have scopes, host metrics and a ledger. */
+/* none.c - stands for no GPU: sessions still have scopes, host metrics and a ledger. */
 #include "backend/backend.h"
 
 #include <stdio.h>

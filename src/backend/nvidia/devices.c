@@ -1,4 +1,4 @@
-/* devices.c - device metrics of NVIDIA GPUs through NVML.
+/* devices.c - reads device metrics of NVIDIA GPUs through NVML.
  *
  * There is one table of readers: each fills the columns that it knows and leaves the others
  * CELL_NULL, so that "not supported" never looks like 0. A reader that a device does not support is

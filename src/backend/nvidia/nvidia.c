@@ -1,4 +1,4 @@
-/* nvidia.c - the NVIDIA backend: CUPTI for tracing, NVML for metrics. */
+/* nvidia.c - has the NVIDIA backend: CUPTI for tracing, NVML for metrics. */
 #include "backend/backend.h"
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/engine/counter_offers.h"

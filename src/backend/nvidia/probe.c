@@ -1,5 +1,5 @@
-/* probe.c - facts about NVIDIA's driver and libraries on this machine, with advice if something
- * does not work.
+/* probe.c - finds facts about NVIDIA's driver and libraries on this machine, with advice if
+ * something does not work.
  *
  * Only NVML is loaded, and neither the driver nor CUPTI: files show whether they would be found, so
  * that nothing else changes in this process. */

@@ -1,4 +1,4 @@
-/* probe.h - what works on this machine, for `gpufl info`; see probe.c. */
+/* probe.h - says what works on this machine, for `gpufl info`; see probe.c. */
 #ifndef GPUFL_BACKEND_NVIDIA_PROBE_H
 #define GPUFL_BACKEND_NVIDIA_PROBE_H
 

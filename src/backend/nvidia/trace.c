@@ -1,4 +1,4 @@
-/* trace.c - engine Trace: open, start, stop, close, and the functions for the collector.
+/* trace.c - runs engine Trace: open, start, stop, close, and the functions for the collector.
  *
  * Order of attaching: attach.h, then the kinds. The driver is never initialized here. Inside its
  * own initialization (injection), or before it, all of this is allowed; if a library needs an

@@ -1,4 +1,4 @@
-/* trace.h - the Trace engine's state, shared by its files.
+/* trace.h - has the Trace engine's state, shared by its files.
  *
  * A process has one trace, because CUPTI has one subscriber, and its buffer callbacks
  * have no pointer of ours. The trace is static and never freed, so that a callback that

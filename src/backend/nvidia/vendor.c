@@ -1,4 +1,4 @@
-/* vendor.c - facts about NVIDIA that do not come from CUPTI, NVML or the driver: see
+/* vendor.c - has facts about NVIDIA that do not come from CUPTI, NVML or the driver: see
  * backend/vendor.h. */
 #include "backend/vendor.h"
 

@@ -1,4 +1,4 @@
-/* activity.h - activity records of the simulated GPU and their way to the collector.
+/* activity.h - makes activity records of the simulated GPU, and brings them to the collector.
  *
  * Each host thread fills its own buffer; full buffers are queued in order, taken and
  * drained by the collector, and used again. In a lossless machine a thread waits

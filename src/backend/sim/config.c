@@ -1,4 +1,4 @@
-/* config.c - the words of GPUFL_SIM and --errors, as two tables and one parser.
+/* config.c - has the words of GPUFL_SIM and --errors, as two tables and one parser.
  *
  * Everything here is constant; any thread may read it. */
 #include "backend/sim/sim.h"

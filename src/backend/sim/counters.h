@@ -1,5 +1,5 @@
-/* counters.h - hardware counters of the simulated GPU: over time (PmSampling), of scopes and of
- * kernels (RangeProfiler).
+/* counters.h - makes hardware counters of the simulated GPU: over time (PmSampling), of scopes and
+ * of kernels (RangeProfiler).
  *
  * All values come from a model of each kernel: how many warps it keeps resident, and for what share
  * of its time the tensor pipes and DRAM are busy. A sample or a range is the mean of the kernels

@@ -1,5 +1,5 @@
-/* devices.c - the device ops of the simulated GPU: limits like those of an H200,
- * metrics that follow the simulated load.
+/* devices.c - has the device ops of the simulated GPU: limits like those of an H200, metrics that
+ * follow the simulated load.
  *
  * Utilization is the union of kernel intervals since the sample before; memory is
  * what was allocated; power, temperature and clocks follow utilization smoothly.

@@ -1,4 +1,4 @@
-/* devices.h - the simulated devices and their metrics. */
+/* devices.h - declares the simulated devices and their metrics. */
 #ifndef GPUFL_BACKEND_SIM_DEVICES_H
 #define GPUFL_BACKEND_SIM_DEVICES_H
 

@@ -1,4 +1,4 @@
-/* kernels.c - the table of kernels.h. */
+/* kernels.c - has the table of kernels.h. */
 #include "backend/sim/kernels.h"
 
 const struct sim_kernel_info sim_kernels[SIM_KERNEL_COUNT] = {

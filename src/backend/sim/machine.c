@@ -1,4 +1,4 @@
-/* machine.c - the simulated machine's life, its clock and its host threads. */
+/* machine.c - runs the simulated machine's life, its clock and its host threads. */
 #include "backend/sim/machine.h"
 
 #include "backend/sim/activity.h"

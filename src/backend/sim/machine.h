@@ -1,4 +1,4 @@
-/* machine.h - the parts of the simulated machine, for the files of this folder.
+/* machine.h - has the parts of the simulated machine, for the files of this folder.
  *
  * One machine a process. Locks, outermost first: machine.lock, sim_thread.lock,
  * then one of sim_device.lock or sim_trace.lock. No lock is held while a host

@@ -1,4 +1,4 @@
-/* profile.h - samples and counted instructions of the simulated GPU.
+/* profile.h - makes samples and counted instructions of the simulated GPU.
  *
  * Samples and counts are made from the kernels of a drain: a number of samples by the kernels'
  * time, spread over instructions and stall reasons by a table, and the counts of each instruction.

@@ -1,4 +1,4 @@
-/* sim.c - the simulated GPU as a backend. */
+/* sim.c - has the simulated GPU as a backend. */
 #include "backend/sim/devices.h"
 #include "backend/sim/machine.h"
 #include "backend/sim/trace.h"

@@ -1,4 +1,4 @@
-/* sim.h - the simulated GPU: the functions by which test programs and `gpufl sim` use it.
+/* sim.h - declares the simulated GPU: the functions by which test programs and `gpufl sim` use it.
  *
  * A process has one simulated machine: up to 16 devices whose streams are queues with
  * an end time, on a clock of their own. Host threads call the functions below as

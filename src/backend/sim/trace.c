@@ -1,5 +1,5 @@
-/* trace.c - the tracing ops of the simulated GPU: the collector's and the owner's
- * side of activity.h. */
+/* trace.c - has the tracing ops of the simulated GPU: the collector's and the owner's side of
+ * activity.h. */
 #include "backend/sim/trace.h"
 
 #include "backend/sim/activity.h"

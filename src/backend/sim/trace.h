@@ -1,4 +1,4 @@
-/* trace.h - the tracing ops, and the end of a thread. */
+/* trace.h - has the tracing ops, and the end of a thread. */
 #ifndef GPUFL_BACKEND_SIM_TRACE_H
 #define GPUFL_BACKEND_SIM_TRACE_H
 

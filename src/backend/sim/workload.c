@@ -1,4 +1,4 @@
-/* workload.c - the training loop, as tables of steps and one interpreter.
+/* workload.c - runs the training loop, as tables of steps and one interpreter.
  *
  * Every launch is done on all devices of the thread, as in a data-parallel program of one process.
  * Lanes are streams; they are rotated by the number of the step, so that all of them are used. */

@@ -1,4 +1,4 @@
-/* workload.h - a training loop for the simulated GPU: epochs of steps of forward, backward and
+/* workload.h - is a training loop for the simulated GPU: epochs of steps of forward, backward and
  * optimizer, with batches copied in, a loss copied out, a CUDA graph for the optimizer, and memory
  * that is allocated and freed. Called by the owner's thread only. */
 #ifndef GPUFL_BACKEND_SIM_WORKLOAD_H

@@ -1,4 +1,4 @@
-/* amd_smi.h - our own declarations of AMD SMI (libamd_smi.so), so that the build does not need
+/* amd_smi.h - has our own declarations of AMD SMI (libamd_smi.so), so that the build does not need
  * ROCm.
  *
  * A device is named by a handle. Only those fields of a structure are read whose place is known for

@@ -1,6 +1,6 @@
-/* gpu_metrics.h - the table of metrics that AMD's firmware fills, as ROCm SMI and AMD SMI return
- * it. There is one layout, to which newer libraries add at the end. Each library writes as many
- * bytes as its own structure has, 96 to 4544, so the caller needs room for the largest.
+/* gpu_metrics.h - has the table of metrics that AMD's firmware fills, as ROCm SMI and AMD SMI
+ * return it. There is one layout, to which newer libraries add at the end. Each library writes as
+ * many bytes as its own structure has, 96 to 4544, so the caller needs room for the largest.
  *
  * The caller sets all bits before the call: a number with all bits set is unknown, whether the
  * firmware says so or the library is too old to write that part.

@@ -1,4 +1,4 @@
-/* pc_sampling.h - our own declarations of rocprofiler-sdk's PC sampling, as trace/abi.h has the
+/* pc_sampling.h - has our own declarations of rocprofiler-sdk's PC sampling, as trace/abi.h has the
  * rest of that library.
  *
  * Why records are recognized by size: the numbers of the kinds of samples changed between SDK 0.6

@@ -1,5 +1,5 @@
-/* rocm_smi.h - our own declarations of ROCm SMI (librocm_smi64.so), so that the build does not need
- * ROCm.
+/* rocm_smi.h - has our own declarations of ROCm SMI (librocm_smi64.so), so that the build does not
+ * need ROCm.
  *
  * tests/unit/backend/abi/test_rocm_smi.c checks this file against rocm_smi.h if that is installed.
  * A device is named by its index. All functions except those for initialization and the number of

@@ -1,4 +1,4 @@
-/* amdsmi.c - devices through AMD SMI. Its units: degrees, watts, MHz, millivolts.
+/* amdsmi.c - reads devices through AMD SMI. Its units: degrees, watts, MHz, millivolts.
  *
  * Structures that differ between major versions are read if the layout of the loaded version is
  * known. If it is not, their cells stay unknown, and the calls that return single numbers still

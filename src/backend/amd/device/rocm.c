@@ -1,4 +1,4 @@
-/* rocm.c - devices through ROCm SMI. Its units: millidegrees, microwatts, Hz, millivolts. */
+/* rocm.c - reads devices through ROCm SMI. Its units: millidegrees, microwatts, Hz, millivolts. */
 #include "backend/amd/device/inside.h"
 #include "backend/amd/library/rocm_smi.h"
 

@@ -1,6 +1,6 @@
-/* amd_smi.h - AMD SMI, opened once and shared: ROCm SMI's successor, which ROCm 6.4 and newer have.
- * The library does not count its users. Functions may be called from any thread between get and
- * put. */
+/* amd_smi.h - opens AMD SMI once, and shares it: ROCm SMI's successor, which ROCm 6.4 and newer
+ * have. The library does not count its users. Functions may be called from any thread between get
+ * and put. */
 #ifndef GPUFL_BACKEND_AMD_LIBRARY_AMD_SMI_H
 #define GPUFL_BACKEND_AMD_LIBRARY_AMD_SMI_H
 

@@ -1,5 +1,5 @@
-/* driver.h - AMD's kernel driver, from files in /dev and /sys: whether it is loaded, whether this
- * user may use it, and how it describes its GPUs.
+/* driver.h - reads AMD's kernel driver, from files in /dev and /sys: whether it is loaded, whether
+ * this user may use it, and how it describes its GPUs.
  *
  * Called by any thread; nothing is kept. */
 #ifndef GPUFL_BACKEND_AMD_LIBRARY_DRIVER_H

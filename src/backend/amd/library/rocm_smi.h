@@ -1,4 +1,4 @@
-/* rocm_smi.h - ROCm SMI, opened once and shared: for ROCm 5 to 6.3, and where AMD SMI is not
+/* rocm_smi.h - opens ROCm SMI once, and shares it: for ROCm 5 to 6.3, and where AMD SMI is not
  * installed. The library counts its users itself. Functions may be called from any thread between
  * get and put. */
 #ifndef GPUFL_BACKEND_AMD_LIBRARY_ROCM_SMI_H

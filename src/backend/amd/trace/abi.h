@@ -1,5 +1,5 @@
-/* abi.h - our own declarations of rocprofiler-sdk: the functions that the backend calls, and the
- * records that it reads.
+/* abi.h - has our own declarations of rocprofiler-sdk: the functions that the backend calls, and
+ * the records that it reads.
  *
  * Why: the binary runs with ROCm 6.2 to 7.x, whose headers differ and are not on most machines.
  * Three structs changed with SDK 1.0 (ROCm 7.0), and two of them are passed by value, so their form

@@ -1,4 +1,4 @@
-/* agents.h - the GPUs as rocprofiler-sdk knows them, and the program's numbers for them.
+/* agents.h - lists the GPUs as rocprofiler-sdk knows them, and the program's numbers for them.
  *
  * Filled once, when the tool is initialized; constant from then on. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_AGENTS_H

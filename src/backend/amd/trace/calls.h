@@ -1,4 +1,4 @@
-/* calls.h - HIP calls of the program: launches, waits, and facts that records lack.
+/* calls.h - follows HIP calls of the program: launches, waits, and facts that records lack.
  *
  * The library calls back at a call's entry and exit, on the thread that makes the call. A launch is
  * counted at its entry; a call that waits is reported at its exit, with the stack of the thread.

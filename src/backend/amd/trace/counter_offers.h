@@ -1,4 +1,5 @@
-/* counter_offers.h - the hardware counters of this host's AMD GPUs, for `gpufl info --metrics`. */
+/* counter_offers.h - lists the hardware counters of this host's AMD GPUs, for `gpufl info
+ * --metrics`. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_COUNTER_OFFERS_H
 #define GPUFL_BACKEND_AMD_TRACE_COUNTER_OFFERS_H
 

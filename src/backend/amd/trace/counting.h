@@ -1,4 +1,4 @@
-/* counting.h - hardware counters of single kernels, by the dispatch counting service of
+/* counting.h - reads hardware counters of single kernels, by the dispatch counting service of
  * rocprofiler-sdk.
  *
  * For each kernel that is enqueued the library asks what is to be counted. After the kernel has run

@@ -1,4 +1,4 @@
-/* elf_functions.h - the functions of a code object, by address.
+/* elf_functions.h - finds the functions of a code object, by address.
  *
  * A sample names an instruction by its offset in the code object; a session names it by a function
  * and the offset in that. Kernels alone do not suffice, because functions that were not inlined lie

@@ -1,5 +1,5 @@
-/* handles.h - small numbers for the runtime's handles (streams, executable graphs), so that no
- * address is in the log.
+/* handles.h - gives small numbers for the runtime's handles (streams, executable graphs), so that
+ * no address is in the log.
  *
  * A handle keeps its number for the life of the process, also if the runtime uses its address
  * again. Programs have few handles. No lock. Called by any thread. */

@@ -1,4 +1,5 @@
-/* hip_graphs.h - executable HIP graphs: a number for each, and how many kernels one launch runs.
+/* hip_graphs.h - keeps executable HIP graphs: a number for each, and how many kernels one launch
+ * runs.
  *
  * The library reports the dispatches of a graph's launch, but not how many there should be. So the
  * nodes of a graph are counted when it is instantiated, on the thread that does so, with HIP's own

@@ -1,4 +1,4 @@
-/* objects.h - code objects of the program: which object has a kernel, and its bytes for the
+/* objects.h - keeps code objects of the program: which object has a kernel, and its bytes for the
  * session.
  *
  * The library reports each code object as it is loaded, on the thread that loads it. The bytes are

@@ -1,4 +1,4 @@
-/* symbols.h - kernels by the number that records of dispatches have.
+/* symbols.h - finds kernels by the number that records of dispatches have.
  *
  * The library reports each kernel as its code object is loaded, on the thread that loads it; a
  * dispatch's record comes later. Kernels are kept for the life of the process, because records may

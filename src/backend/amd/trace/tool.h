@@ -1,4 +1,5 @@
-/* tool.h - the tool that rocprofiler-sdk loads: its contexts and buffers, made once in a process.
+/* tool.h - is the tool that rocprofiler-sdk loads: its contexts and buffers, made once in a
+ * process.
  *
  * The library lets a tool create contexts and buffers only while it initializes the tool, before
  * or inside the program's first HIP call. So everything that a session may want is made then, and

@@ -1,5 +1,5 @@
-/* trace.c - the tracing ops of the AMD backend: makes a session of rocprofiler-sdk's records and
- * callbacks.
+/* trace.c - has the tracing ops of the AMD backend: makes a session of rocprofiler-sdk's records
+ * and callbacks.
  *
  * There is one tool (tool.h) per process. If the program was started by `gpufl trace`, it exists
  * before the session; in a program that begins its session itself, it is made here.

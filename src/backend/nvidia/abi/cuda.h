@@ -1,5 +1,5 @@
-/* cuda.h - our own declarations of NVIDIA's driver API (libcuda.so.1), so that the
- * build does not need a CUDA toolkit.
+/* cuda.h - has our own declarations of NVIDIA's driver API (libcuda.so.1), so that the build does
+ * not need a CUDA toolkit.
  *
  * This file has only facts that the driver's binary interface fixes: values, layouts and
  * signatures. tests/unit/backend/abi/test_cupti.c checks every one of them against the

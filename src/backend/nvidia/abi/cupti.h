@@ -1,5 +1,5 @@
-/* cupti.h - our own declarations of NVIDIA's CUPTI (libcupti.so), so that the build
- * does not need a CUDA toolkit.
+/* cupti.h - has our own declarations of NVIDIA's CUPTI (libcupti.so), so that the build does not
+ * need a CUDA toolkit.
  *
  * This file has only facts that the library's binary interface fixes: values, layouts and
  * signatures. tests/unit/backend/abi/test_cupti.c checks every one of them against the

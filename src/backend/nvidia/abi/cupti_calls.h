@@ -1,5 +1,5 @@
-/* cupti_calls.h - the callback ids of the driver domain, by what the calls do: X(name, id). Ids are
- * only ever added. Like cupti.h, which has the rest of CUPTI, this is checked by
+/* cupti_calls.h - lists the callback ids of the driver domain, by what the calls do: X(name, id).
+ * Ids are only ever added. Like cupti.h, which has the rest of CUPTI, this is checked by
  * tests/unit/backend/abi/test_cupti.c. */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_CUPTI_CALLS_H
 #define GPUFL_BACKEND_NVIDIA_ABI_CUPTI_CALLS_H

@@ -1,4 +1,4 @@
-/* nvml.h - our own declarations of NVIDIA's management library
+/* nvml.h - has our own declarations of NVIDIA's management library
  * (libnvidia-ml.so.1), so that the build does not need a CUDA toolkit.
  *
  * tests/unit/backend/abi/test_nvml.c checks this file against nvml.h if that is installed

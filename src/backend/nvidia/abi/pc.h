@@ -1,5 +1,4 @@
-/* pc.h - our own declarations of CUPTI's PC Sampling API; cupti.h has the rest of
- * CUPTI.
+/* pc.h - has our own declarations of CUPTI's PC Sampling API; cupti.h has the rest of CUPTI.
  *
  * This file has only facts that the library's binary interface fixes. The first member of a struct
  * is its size; the library fills no more than that. tests/unit/backend/abi/test_cupti.c

@@ -1,4 +1,4 @@
-/* profiler.h - our own declarations of CUPTI's interfaces to hardware counters; cupti.h has the
+/* profiler.h - has our own declarations of CUPTI's interfaces to hardware counters; cupti.h has the
  * rest of CUPTI. These are the profiler host (which makes an image of what the hardware is to count
  * from names of metrics, and values from the counts), PM Sampling and the Range Profiler.
  *

@@ -1,4 +1,4 @@
-/* sass.h - our own declarations of CUPTI's SASS Metrics API; cupti.h has the rest of CUPTI.
+/* sass.h - has our own declarations of CUPTI's SASS Metrics API; cupti.h has the rest of CUPTI.
  *
  * This file has only facts that the library's binary interface fixes. The first member of a
  * parameter struct is its size, as in profiler.h (PROFILER_SIZE).

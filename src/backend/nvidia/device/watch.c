@@ -1,4 +1,4 @@
-/* watch.c - processes of a GPU, its parts (MIG) and its events, through NVML. */
+/* watch.c - reads processes of a GPU, its parts (MIG) and its events, through NVML. */
 #include "backend/nvidia/device/inside.h"
 
 #include "base/alloc.h"

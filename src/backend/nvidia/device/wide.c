@@ -1,4 +1,5 @@
-/* wide.c - readers of device metrics that are used by monitors, and never in traced programs. */
+/* wide.c - has readers of device metrics that are used by monitors, and never in traced
+ * programs. */
 #include "backend/nvidia/device/inside.h"
 #include "base/clock.h"
 

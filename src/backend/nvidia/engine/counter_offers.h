@@ -1,5 +1,5 @@
-/* counter_offers.h - which hardware counters this host's devices offer, and in how many passes, for
- * `gpufl info --metrics`. Called by one thread only. */
+/* counter_offers.h - says which hardware counters this host's devices offer, and in how many
+ * passes, for `gpufl info --metrics`. Called by one thread only. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_COUNTER_OFFERS_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_COUNTER_OFFERS_H
 

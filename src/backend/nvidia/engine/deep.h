@@ -1,5 +1,5 @@
-/* deep.h - engine Deep: program counters are sampled first, and instructions are counted from then
- * on.
+/* deep.h - runs engine Deep: program counters are sampled first, and instructions are counted from
+ * then on.
  *
  * If both run at once, nothing is counted (ADR 11). The sampler never recognizes kernels that were
  * instrumented once, so sampling comes first. Sampling ends at the exit of a call that waits for

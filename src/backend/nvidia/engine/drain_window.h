@@ -1,6 +1,6 @@
-/* drain_window.h - the times, window by window, of samples that were taken and wait to be written.
- * A window may open before the collector has written the samples of the window before, and the two
- * windows must not share a row. The caller holds the owner's lock. */
+/* drain_window.h - keeps the times, window by window, of samples that were taken and wait to be
+ * written. A window may open before the collector has written the samples of the window before, and
+ * the two windows must not share a row. The caller holds the owner's lock. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_DRAIN_WINDOW_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_DRAIN_WINDOW_H
 

@@ -1,6 +1,6 @@
-/* engine.h - the engines that run concurrently with kernel records. Each has a table of operations
- * (struct nv_engine_ops); the rest of the backend calls the functions nv_engines_*, which act on
- * all of them.
+/* engine.h - lists the engines that run concurrently with kernel records. Each has a table of
+ * operations (struct nv_engine_ops); the rest of the backend calls the functions nv_engines_*,
+ * which act on all of them.
  *
  * A new engine needs a file with its table of operations, and a row in nv_engines.def.
  * If an engine cannot run, the session gets the reason and goes on without that engine.

@@ -1,5 +1,6 @@
-/* time.h - the time that engines take from the program's threads: calls in which engines are set
- * up, read or given back, and the first launch after a set-up, in which the library finishes it.
+/* time.h - measures the time that engines take from the program's threads: calls in which engines
+ * are set up, read or given back, and the first launch after a set-up, in which the library
+ * finishes it.
  *
  * Each stretch of at least LEAST is a row of overhead of kind "engine", so that it is not taken for
  * the program's own time. A stretch inside another is part of the outer one. Our own threads are

@@ -1,4 +1,4 @@
-/* cuda.h - NVIDIA's driver API, as far as it can be used without initializing the driver.
+/* cuda.h - opens NVIDIA's driver API, as far as it can be used without initializing the driver.
  *
  * No function here calls cuInit or makes a context, which would break programs that fork
  * later. A libcuda that the program has not loaded is opened only if its version is

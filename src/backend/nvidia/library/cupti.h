@@ -1,4 +1,4 @@
-/* cupti.h - CUPTI, found and opened at run time.
+/* cupti.h - finds and opens CUPTI at run time.
  *
  * Two copies in one process do not see each other, so a copy that the program has loaded always
  * comes first. cupti_search.c has the order of the search. Called by any thread; the table is

@@ -1,4 +1,4 @@
-/* cupti_search.c - the places where a libcupti may be, the best first.
+/* cupti_search.c - lists the places where a libcupti may be, the best first.
  *
  * The first choice is a copy that is loaded already (cupti_open looks for it). Then:
  *   1. GPUFL_CUPTI_PATH, a file or a directory

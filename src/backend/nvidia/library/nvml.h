@@ -1,4 +1,4 @@
-/* nvml.h - NVIDIA's management library, opened once and shared.
+/* nvml.h - opens NVIDIA's management library once, and shares it.
  *
  * nvml_get opens libnvidia-ml and initializes it for the first user; nvml_put of
  * the last user shuts it down. The library counts its users itself, so the program's own

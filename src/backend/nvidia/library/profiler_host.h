@@ -1,5 +1,6 @@
-/* profiler_host.h - CUPTI's profiler host interface, for every engine that reads hardware counters:
- * it makes an image of what a device is to count from names of metrics, and values from the counts.
+/* profiler_host.h - opens CUPTI's profiler host interface, for every engine that reads hardware
+ * counters: it makes an image of what a device is to count from names of metrics, and values from
+ * the counts.
  *
  * A device counts some metrics at once, and others in several skips the same work. Metrics are
  * added one after the other while they fit in the passes that are allowed; a metric that does not

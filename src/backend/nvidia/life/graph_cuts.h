@@ -1,5 +1,5 @@
-/* graph_cuts.h - graphs that were running when records were switched off, at the end of a window or
- * of a session.
+/* graph_cuts.h - handles graphs that were running when records were switched off, at the end of a
+ * window or of a session.
  *
  * For a node of such a graph CUPTI reports the begin, but not the end: the end in the record is
  * when the buffers were flushed, 1 to 230 ms later on an H200 (CUDA 13.0, ADR 13). Such a record is

@@ -1,5 +1,5 @@
-/* activity.h - the life of a buffer of activity records: CUPTI asks for it, fills it and returns
- * it; the collector decodes and frees it.
+/* activity.h - handles the life of a buffer of activity records: CUPTI asks for it, fills it and
+ * returns it; the collector decodes and frees it.
  *
  * Buffers that come late, outside of sessions, go back to the pool. */
 #ifndef GPUFL_BACKEND_NVIDIA_RECORD_ACTIVITY_H

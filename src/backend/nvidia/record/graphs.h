@@ -1,5 +1,5 @@
-/* graphs.h - executable CUDA graphs: our number of each, and how many kernels one launch
- * of it runs.
+/* graphs.h - counts executable CUDA graphs: our number of each, and how many kernels one launch of
+ * it runs.
  *
  * Readers (launch callbacks) take no lock; writers, which are rare (instantiation and
  * destruction), share one. */

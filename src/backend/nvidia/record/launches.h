@@ -1,5 +1,5 @@
-/* launches.h - CUPTI's callbacks for driver calls that start work or wait. waits.h reports the
- * calls that wait.
+/* launches.h - handles CUPTI's callbacks for driver calls that start work or wait. waits.h reports
+ * the calls that wait.
  *
  * Only single callback ids are enabled, and only of the driver's domain: one
  * launch fires a runtime and a driver callback with one correlation id. */

@@ -1,4 +1,4 @@
-/* waits.h - driver calls in which the program can wait for the GPU.
+/* waits.h - reports driver calls in which the program can wait for the GPU.
  *
  * Explicit synchronizations, copies and fills that return when done, allocations and
  * frees are always reported. Their asynchronous forms and other calls that may wait are

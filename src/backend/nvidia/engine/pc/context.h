@@ -1,4 +1,4 @@
-/* context.h - one context of the program that is sampled: its buffers, and the calls of
+/* context.h - handles one context of the program that is sampled: its buffers, and the calls of
  * CUPTI's PC Sampling API that concern it. Guarded by the lock of pc/sampling.c. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_PC_CONTEXT_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_PC_CONTEXT_H

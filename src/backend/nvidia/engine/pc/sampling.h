@@ -1,4 +1,4 @@
-/* sampling.h - engine PcSampling: why warps stall, by instruction, while kernels run on.
+/* sampling.h - runs engine PcSampling: why warps stall, by instruction, while kernels run on.
  *
  * Once a period the device samples the program counter of one warp of every multiprocessor
  * into its own buffer. CUPTI's threads decode the buffer, and the collector takes the sums

@@ -1,4 +1,4 @@
-/* tally.h - samples summed by instruction and stall reason until they become rows.
+/* tally.h - keeps samples summed by instruction and stall reason until they become rows.
  *
  * The collector drains, and so does the program's thread when a context is destroyed or a
  * module unloaded, but only the collector writes rows. So all drains add to a tally, and the

@@ -1,4 +1,4 @@
-/* device.h - the hardware counters of one device, sampled over time: the calls of CUPTI's PM
+/* device.h - samples the hardware counters of one device over time: the calls of CUPTI's PM
  * Sampling API that concern it, and its clock. Called by the collector's thread only.
  *
  * The device writes a record every interval into a buffer of the driver, whatever process runs on

@@ -1,4 +1,4 @@
-/* sampling.h - engine PmSampling: hardware counters of devices over time.
+/* sampling.h - runs engine PmSampling: hardware counters of devices over time.
  *
  * A device is sampled at a fixed interval from the moment at which the program has a context on it
  * to the end of the session, except while suspended between windows (suspend.h). No launch, copy or

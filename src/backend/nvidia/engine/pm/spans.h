@@ -1,4 +1,4 @@
-/* spans.h - the times of the last windows, for which samples of hardware counters are wanted.
+/* spans.h - keeps the times of the last windows, for which samples of hardware counters are wanted.
  *
  * Guarded by the caller: the engines' lock. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_PM_SPANS_H

@@ -1,4 +1,4 @@
-/* inside.h - the state and functions that the files of engine RangeProfiler share
+/* inside.h - has the state and functions that the files of engine RangeProfiler share
  * (range/profiler.h). Callers hold the lock, except where a comment says otherwise. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_INSIDE_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_INSIDE_H

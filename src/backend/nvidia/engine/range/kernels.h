@@ -1,4 +1,4 @@
-/* kernels.h - engine RangeProfiler's launches, when single kernels are counted instead of
+/* kernels.h - handles engine RangeProfiler's launches, when single kernels are counted instead of
  * scopes (range/profiler.h). */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_KERNELS_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_KERNELS_H

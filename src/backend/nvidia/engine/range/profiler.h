@@ -1,4 +1,4 @@
-/* profiler.h - engine RangeProfiler: hardware counters of scopes, or of single kernels.
+/* profiler.h - runs engine RangeProfiler: hardware counters of scopes, or of single kernels.
  *
  * An outermost scope of a thread is a range of CUPTI's Range Profiler, one at a time and in one
  * context. The device's work between its begin and end is counted in one pass, because the work of

@@ -1,6 +1,6 @@
-/* context.h - one context of the program whose kernels count their instructions, its device's
- * configuration, and the calls of CUPTI's SASS Metrics API that concern them. Guarded by the
- * engines' lock. */
+/* context.h - handles one context of the program whose kernels count their instructions, its
+ * device's configuration, and the calls of CUPTI's SASS Metrics API that concern them. Guarded by
+ * the engines' lock. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_SASS_CONTEXT_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_SASS_CONTEXT_H
 

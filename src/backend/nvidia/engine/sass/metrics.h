@@ -1,4 +1,4 @@
-/* metrics.h - engine SassMetrics: how often each instruction ran, with how many threads,
+/* metrics.h - runs engine SassMetrics: how often each instruction ran, with how many threads,
  * sectors and wavefronts.
  *
  * CUPTI instruments a kernel at its first launch; from then on its instructions are counted
