@@ -1,4 +1,4 @@
-/* alloc.c - malloc and a countdown.
+/* alloc.c - allocates with malloc and a countdown.
  *
  * In the product nothing arms the countdown, so an allocation costs one relaxed
  * load and a predictable branch more than malloc. Once a test has armed the

@@ -1,4 +1,4 @@
-/* alloc.h - memory: malloc, with a way to make an allocation fail.
+/* alloc.h - gives memory: malloc, with a way to make an allocation fail.
  *
  * Every allocation of the product goes through these functions, so that a test can let the n-th one
  * fail and check that the caller copes. Called by any thread. */

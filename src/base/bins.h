@@ -1,5 +1,5 @@
-/* bins.h - bins for durations and sizes: up to 255 each value has a bin of its own,
- * above that 128 bins of equal width share an octave.
+/* bins.h - has bins for durations and sizes: up to 255 each value has a bin of its own, above that
+ * 128 bins of equal width share an octave.
  *
  * The middle of a bin differs from each value in it by at most 1/256 (0.39 %). Numbers of bins are
  * stored in files, so they never change. The functions have no state. Called by any thread. */

@@ -1,4 +1,4 @@
-/* blocks.h - sizes of memory blocks by address, because a record of a free may have no size.
+/* blocks.h - keeps sizes of memory blocks by address, because a record of a free may have no size.
  *
  * A block stays in the table after its free, so the table has an item for each address. If the
  * table is full, a new address is not remembered. Called by the owner's thread only. */

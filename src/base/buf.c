@@ -1,4 +1,4 @@
-/* buf.c - growth with a ceiling, numbers, and JSON strings.
+/* buf.c - makes buffers grow up to a ceiling, and writes numbers and JSON strings.
  *
  * Numbers are written by digits.h, which may touch DIGITS_ROOM bytes even if a number
  * needs fewer; near the ceiling they are written to the stack first and then copied.

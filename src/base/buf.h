@@ -1,4 +1,4 @@
-/* buf.h - a growing byte buffer with a ceiling.
+/* buf.h - is a growing byte buffer with a ceiling.
  *
  * The first failure sticks: later puts do nothing and buf_error returns it, so that an encoder
  * checks once at its end. Called by the owner's thread only. */

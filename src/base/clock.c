@@ -1,4 +1,4 @@
-/* clock.c - the system's clocks, behind one pointer that the simulation may set.
+/* clock.c - reads the system's clocks, behind one pointer that the simulation may set.
  *
  * The pointer is published before a session starts and never while one runs, so
  * relaxed loads suffice: the start of threads after that orders the store. */

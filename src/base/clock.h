@@ -1,4 +1,4 @@
-/* clock.h - time. All records are on CLOCK_MONOTONIC, in ns.
+/* clock.h - reads the time. All records are on CLOCK_MONOTONIC, in ns.
  *
  * Only the simulated backend replaces the source, before a session starts, so that its sessions are
  * reproducible. Called by any thread.

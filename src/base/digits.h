@@ -1,4 +1,4 @@
-/* digits.h - decimal digits of a number into memory, eight at a time.
+/* digits.h - writes decimal digits of a number into memory, eight at a time.
  *
  * Cells of a log are mostly short numbers whose length varies, so a loop over
  * digits costs one mispredicted branch for each number. Here eight digits are one

@@ -1,4 +1,4 @@
-/* err.h - errors: the codes of gpufl.h, and a text for the person who must act.
+/* err.h - describes errors: the codes of gpufl.h, and a text for the person who must act.
  *
  * Functions return 0 or a negative enum gpufl_error. Where a human must act the last parameter is a
  * struct err *, which may be NULL. Called by any thread. */

@@ -1,4 +1,5 @@
-/* hash.h - hashes for tables in memory. They may change, so they are never written to a file. [any]
+/* hash.h - computes hashes for tables in memory. They may change, so they are never written to a
+ * file. [any]
  *
  * Bytes are hashed by intern_hash (base/intern.h). */
 #ifndef GPUFL_BASE_HASH_H

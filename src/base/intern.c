@@ -1,4 +1,4 @@
-/* intern.c - a hash table that readers walk without a lock.
+/* intern.c - is a hash table that readers walk without a lock.
  *
  * Entries live in chunks that never move, texts in blocks that never move, and
  * the table of slots is replaced as a whole when it grows; the old one is kept

@@ -1,4 +1,4 @@
-/* intern.h - strings to ids and back, process-wide.
+/* intern.h - turns strings into ids and back, process-wide.
  *
  * Ids count from 1 in order of first sight and are never reused; text stays valid until
  * intern_fini. A new string takes a mutex, so hot paths keep a cache of their own in front. Beyond

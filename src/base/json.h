@@ -1,6 +1,6 @@
-/* json.h - a pull reader for small JSON texts in memory: option files and the header lines of logs.
- * Nothing is allocated; strings are unescaped into the caller's buffer. Depth is limited to 32.
- * Called by the owner's thread only. */
+/* json.h - is a pull reader for small JSON texts in memory: option files and the header lines of
+ * logs. Nothing is allocated; strings are unescaped into the caller's buffer. Depth is limited to
+ * 32. Called by the owner's thread only. */
 #ifndef GPUFL_BASE_JSON_H
 #define GPUFL_BASE_JSON_H
 

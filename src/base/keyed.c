@@ -1,4 +1,4 @@
-/* keyed.c - open addressing over indexes of items, half full at most. */
+/* keyed.c - uses open addressing over indexes of items, half full at most. */
 #include "base/keyed.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* keyed.h - an array whose items are found by a key, which each item begins with.
+/* keyed.h - is an array whose items are found by a key, which each item begins with.
  *
  * The first key_size bytes of an item are its key. Keys are compared as bytes, so the caller zeroes
  * a key, padding included, before filling it in. Item 0 means "none": a key that finds no room

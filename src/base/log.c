@@ -1,4 +1,4 @@
-/* log.c - lines for people, on stderr, without harm to the traced program.
+/* log.c - writes lines for people, on stderr, without harm to the traced program.
  *
  * The program's stderr may be a full pipe, a closed pipe or a stopped terminal. So a
  * line is written only when poll says that there is room (a pipe that polls

@@ -1,4 +1,4 @@
-/* opt.c - options from a table: parsing, sentences for mistakes, help.
+/* opt.c - reads options from a table: parsing, sentences for mistakes, help.
  *
  * Names are compared exactly; a near match (one or two slips of the finger, or a
  * beginning) is only ever suggested, never taken. Values go through one row of

@@ -1,4 +1,4 @@
-/* opt.h - command-line options, with help and errors, from a table.
+/* opt.h - reads command-line options, with help and errors, from a table.
  *
  * One table a command. Long options take `--name value` and `--name=value`,
  * short ones `-x value`, `-xvalue` and `-x=value`; a value that begins with `--` takes the form

@@ -1,4 +1,4 @@
-/* opt_fields.h - the C type of each kind of option in a program's options.def: OPTION_C_<kind>.
+/* opt_fields.h - has the C type of each kind of option in a program's options.def: OPTION_C_<kind>.
  * The header with the program's struct of options includes this file. */
 #ifndef GPUFL_BASE_OPT_FIELDS_H
 #define GPUFL_BASE_OPT_FIELDS_H

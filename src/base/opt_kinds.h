@@ -1,4 +1,4 @@
-/* opt_kinds.h - macros that turn a program's options.def into rows of struct opt. The file that
+/* opt_kinds.h - has macros that turn a program's options.def into rows of struct opt. The file that
  * makes the table includes them.
  *
  * OPTION(kind, field, ...) becomes {..., KIND_##kind, ..., WORDS_##kind(field), ...}. A CHOICE has

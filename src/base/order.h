@@ -1,4 +1,4 @@
-/* order.h - how two values of a sort compare, and where a value belongs in sorted items.
+/* order.h - says how two values of a sort compare, and where a value belongs in sorted items.
  *
  * A comparison of qsort is a list of members, the most important first:
  *   int o = ORDER(x->start, y->start);

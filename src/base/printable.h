@@ -1,4 +1,4 @@
-/* printable.h - text of others that is shown to a person.
+/* printable.h - prepares text of others that is shown to a person.
  *
  * Names come from logs and programs that cannot be trusted, and a terminal obeys control
  * characters, so control characters must not reach a terminal. Files for programs (JSON, logs)

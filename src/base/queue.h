@@ -1,4 +1,4 @@
-/* queue.h - a lock-free queue from many threads to one.
+/* queue.h - is a lock-free queue from many threads to one.
  *
  * Producers push onto a stack; the consumer takes everything at once, in the
  * order of pushing. The node lives inside the caller's object. push releases,

@@ -1,4 +1,4 @@
-/* region.h - memory that is taken piece by piece and freed all at once.
+/* region.h - gives memory that is taken piece by piece and freed all at once.
  *
  * A region holds the memory of one request or one answer: single pieces are not freed, and a
  * ceiling bounds the whole. Called by the owner's thread only. */

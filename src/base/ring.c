@@ -1,4 +1,4 @@
-/* ring.c - memory of a ring; the rest is inline in ring.h. */
+/* ring.c - allocates the memory of a ring; the rest is inline in ring.h. */
 #include "base/ring.h"
 
 #include "base/alloc.h"

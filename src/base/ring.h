@@ -1,4 +1,4 @@
-/* ring.h - single-producer single-consumer ring of fixed-size slots.
+/* ring.h - is a single-producer single-consumer ring of fixed-size slots.
  *
  * The producer is a thread of the program, so it takes no lock, allocates nothing and makes no
  * system call after ring_init. A full ring refuses a slot; the caller counts the loss.

@@ -1,4 +1,5 @@
-/* tick.h - the CPU's counter as a cheap clock for hot paths, and its conversion to clock.h's time.
+/* tick.h - reads the CPU's counter as a cheap clock for hot paths, and converts ticks to clock.h's
+ * time.
  *
  * Asking the kernel for the time costs two to three times as much as reading the counter that
  * the kernel's clock is based on. So a hot path notes tick_now(), and the collector turns the

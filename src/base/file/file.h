@@ -1,4 +1,4 @@
-/* file.h - files and directories, with sentences for what goes wrong.
+/* file.h - handles files and directories, with sentences for what goes wrong.
  *
  * Descriptors are close-on-exec. Writing is write(2) until all is written. Called by any thread. */
 #ifndef GPUFL_BASE_FILE_H

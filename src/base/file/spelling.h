@@ -1,4 +1,4 @@
-/* spelling.h - paths as text that can be turned back into their bytes.
+/* spelling.h - writes paths as text that can be turned back into their bytes.
  *
  * A path is bytes, a log is UTF-8. A byte of a path that is not UTF-8 is written as `\xff`, with
  * two lower-case hexadecimal digits. So that every text has one meaning, a backslash that would

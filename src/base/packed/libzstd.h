@@ -1,4 +1,4 @@
-/* libzstd.h - our own declarations of libzstd's interface, which is stable since 1.4.
+/* libzstd.h - has our own declarations of libzstd's interface, which is stable since 1.4.
  *
  * The library is opened at run time, when something is packed or unpacked. [any] */
 #ifndef GPUFL_BASE_PACKED_LIBZSTD_H

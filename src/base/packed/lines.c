@@ -1,4 +1,4 @@
-/* lines.c - lines out of one large window that is refilled from the file.
+/* lines.c - reads lines out of one large window that is refilled from the file.
  *
  * The window holds plain bytes. A line is returned as a pointer into the window, its LF
  * replaced by a NUL. Only the unfinished line at the end is moved when the window is

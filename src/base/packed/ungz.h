@@ -1,4 +1,4 @@
-/* ungz.h - the plain bytes of a gzip file, piece by piece, in bounded memory.
+/* ungz.h - reads the plain bytes of a gzip file, piece by piece, in bounded memory.
  *
  * Members may follow each other; zeros or other bytes after the last one are damage. ISA-L
  * inflates where the build has it, several times as fast as zlib, which inflates elsewhere and at a

@@ -1,4 +1,4 @@
-/* unzst.h - the plain bytes of a file that was packed with zstd.
+/* unzst.h - reads the plain bytes of a file that was packed with zstd.
  *
  * Our logs are packed with gzip, but users and log rotation may pack them with zstd, so each reader
  * of a part of a log reads zstd, too. libzstd is opened at run time, when a file needs it; if the

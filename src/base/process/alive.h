@@ -1,4 +1,4 @@
-/* alive.h - whether the process that wrote something still runs. Called by any thread. */
+/* alive.h - says whether the process that wrote something still runs. Called by any thread. */
 #ifndef GPUFL_BASE_PROCESS_ALIVE_H
 #define GPUFL_BASE_PROCESS_ALIVE_H
 

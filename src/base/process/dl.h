@@ -1,4 +1,4 @@
-/* dl.h - vendor libraries opened at run time.
+/* dl.h - opens vendor libraries at run time.
  *
  * Each library has an X-macro table of its functions. A struct of function pointers and a table of
  * struct dl_symbol are made from it; dl_fill fills the struct and names the functions that are

@@ -1,4 +1,4 @@
-/* program_thread.h - what holds while we work on a thread of the program.
+/* program_thread.h - says what holds while we work on a thread of the program.
  *
  * Floating point: a program may have turned traps on (feenableexcept), or changed how numbers are
  * rounded or flushed to zero. A thread inherits these settings from its creator. An inexact

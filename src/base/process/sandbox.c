@@ -1,4 +1,4 @@
-/* sandbox.c - limits and two filters of system calls; see sandbox.h.
+/* sandbox.c - sets limits and two filters of system calls; see sandbox.h.
  *
  * A filter is a small program in the kernel's classic BPF that sees a call's number and arguments.
  * If several filters are installed, the strictest answer counts. Numbers are compared only for the

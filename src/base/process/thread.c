@@ -1,4 +1,4 @@
-/* thread.c - threads that the traced program does not notice.
+/* thread.c - starts threads that the traced program does not notice.
  *
  * Signals are blocked before pthread_create, so that they are blocked in the new thread's
  * first instructions, too: the program's handlers run on the program's threads only. On

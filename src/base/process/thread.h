@@ -1,4 +1,4 @@
-/* thread.h - our own threads, and a wake-up with a deadline.
+/* thread.h - starts our own threads, and has a wake-up with a deadline.
  *
  * A thread started here blocks every signal except those of its own faults, has a name that a
  * debugger shows, begins with the default floating-point environment, keeps the program's
