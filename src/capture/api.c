@@ -1,5 +1,5 @@
-/* api.c - the functions of gpufl.h, each a few lines that call session, scopes,
- * sampling or report. While the gate is off, hot functions read only the gate. */
+/* api.c - has the functions of gpufl.h, each a few lines that call session, scopes, sampling or
+ * report. While the gate is off, hot functions read only the gate. */
 #include <gpufl/gpufl.h>
 
 #include "backend/backend.h"

@@ -1,4 +1,4 @@
-/* copies.h - one capture from one copy of the library.
+/* copies.h - lets one copy of the library make one capture.
  *
  * A program may be linked with one libgpufl.so and injected with another. The copy that a process
  * loaded first does the work. A later copy finds the first one and passes every call on to it, if

@@ -1,4 +1,4 @@
-/* report.h - gpufl_generate_report: the one call that prints. [any] */
+/* report.h - has gpufl_generate_report: the one call that prints. [any] */
 #ifndef GPUFL_CAPTURE_REPORT_H
 #define GPUFL_CAPTURE_REPORT_H
 

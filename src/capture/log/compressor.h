@@ -1,4 +1,4 @@
-/* compressor.h - the low-priority thread that packs finished parts.
+/* compressor.h - runs the low-priority thread that packs finished parts.
  *
  * <channel>.<N>.log is packed into <channel>.<N>.log.gz.part, which is renamed to
  * <channel>.<N>.log.gz when it is complete; only then the plain part is removed. So at

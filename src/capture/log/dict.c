@@ -1,4 +1,4 @@
-/* dict.c - dictionary rows, and per channel a bitmap of those in the active part.
+/* dict.c - keeps dictionary rows, and per channel a bitmap of those in the active part.
  *
  * dict_need runs for every row: a cell equal to the one above it costs a comparison,
  * any other cell a bit test. Everything else happens once per entry and part.

@@ -1,5 +1,5 @@
-/* dict.h - the dictionary rows of a session, and which of them each channel's
- * active part has.
+/* dict.h - keeps the dictionary rows of a session, and which of them each channel's active part
+ * has.
  *
  * Rows are kept for the session's life. A set per channel holds one bit per
  * dictionary entry: written in this part. dict_need finds what a batch refers

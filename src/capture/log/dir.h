@@ -1,4 +1,4 @@
-/* dir.h - the session's directory, kept open.
+/* dir.h - holds the session's directory, kept open.
  *
  * Every file of the log is opened, renamed and removed by its name relative to this descriptor. So
  * the session goes on if the program changes its root or its user, moves the directory, or loses

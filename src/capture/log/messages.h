@@ -1,4 +1,4 @@
-/* messages.h - messages for people, from any thread to the log and to stderr.
+/* messages.h - takes messages for people, from any thread to the log and to stderr.
  *
  * A bounded queue under a mutex. Warnings, errors and notes aloud are also written to stderr, at
  * once or as soon as the session has begun. This file also keeps what became of each feature,

@@ -1,4 +1,4 @@
-/* part.c - one channel's file. All work on it runs on the file thread: see
+/* part.c - writes one channel's file. All work on it runs on the file thread: see
  * base/process/fd_thread.h.
  *
  * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which ends the process. Our threads block

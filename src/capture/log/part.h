@@ -1,5 +1,5 @@
-/* part.h - one channel's file: appends whole lines, ends a part, and notices when
- * the file was deleted.
+/* part.h - writes one channel's file: appends whole lines, ends a part, and notices when the file
+ * was deleted.
  *
  * The file is created when the session starts, and the file of each further part before the part in
  * front of it ends, so that a program that may open no more files later keeps its log. A file in

@@ -1,4 +1,4 @@
-/* spool.c - the session's size and the disk's free space.
+/* spool.c - watches the session's size and the disk's free space.
  *
  * The time between two checks is taken from the system's clock, not from clock.h: a
  * simulated clock may stop or run fast. */

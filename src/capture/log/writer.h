@@ -1,4 +1,4 @@
-/* writer.h - the session log on disk: channels, parts, dictionaries, limits.
+/* writer.h - writes the session log on disk: channels, parts, dictionaries, limits.
  *
  * Rows go in, files come out:
  *   <dir>/<channel>.log            the part being written

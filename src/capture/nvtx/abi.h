@@ -1,4 +1,4 @@
-/* abi.h - the interface between an NVTX 3 client and a tool.
+/* abi.h - declares the interface between an NVTX 3 client and a tool.
  *
  * Every library and program that uses NVTX contains a client: function pointers, which at
  * first do nothing. On its first call the client opens the library that

@@ -1,5 +1,5 @@
-/* code.c - the options that a program sets in its code: the fields of struct gpufl_options, and
- * other options as text. Called by the owner's thread only. */
+/* code.c - reads the options that a program sets in its code: the fields of struct gpufl_options,
+ * and other options as text. Called by the owner's thread only. */
 #include "capture/options/inside.h"
 
 #include <inttypes.h>

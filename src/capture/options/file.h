@@ -1,4 +1,4 @@
-/* file.h - files with a JSON object of options: the config file, and the agent's cache of the
+/* file.h - reads files with a JSON object of options: the config file, and the agent's cache of the
  * server's configurations. Called by the owner's thread only. */
 #ifndef GPUFL_CAPTURE_OPTIONS_FILE_H
 #define GPUFL_CAPTURE_OPTIONS_FILE_H

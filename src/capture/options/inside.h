@@ -1,4 +1,5 @@
-/* inside.h - functions that the files of this folder share. Called by the owner's thread only. */
+/* inside.h - has functions that the files of this folder share. Called by the owner's thread
+ * only. */
 #ifndef GPUFL_CAPTURE_OPTIONS_INSIDE_H
 #define GPUFL_CAPTURE_OPTIONS_INSIDE_H
 

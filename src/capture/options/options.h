@@ -1,4 +1,4 @@
-/* options.h - the options of a session: one table, eight sources (ADR 19).
+/* options.h - reads the options of a session: one table, eight sources (ADR 19).
  *
  * Each option takes its value from the highest source that has a good one: default < what `gpufl
  * trace` does by itself < remote_config_name < config_file < GPUFL_* < code < GPUFL_FORCE_ENGINE <

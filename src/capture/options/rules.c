@@ -1,4 +1,4 @@
-/* rules.c - rules between options, applied after every source has been read: the defaults of an
+/* rules.c - applies rules between options, after every source has been read: the defaults of an
  * injected library, the engine if none was set, values that must fit together, and messages about
  * what was asked for and the engine cannot record. */
 #include "capture/options/inside.h"

@@ -1,4 +1,4 @@
-/* ids.h - ids of devices, streams, launch configurations and threads.
+/* ids.h - gives ids of devices, streams, launch configurations and threads.
  *
  * Each of these is defined in the log once, when it is first seen. Streams and configurations are
  * found by a 128-bit fingerprint of what distinguishes them, so that no key is kept. [collector] */

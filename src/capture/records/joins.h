@@ -1,4 +1,4 @@
-/* joins.h - what is known of the driver call of a correlation id: thread, scope, stack.
+/* joins.h - says what is known of the driver call of a correlation id: thread, scope, stack.
  *
  * A direct-mapped table of the last calls: ids count up, so entries age out by
  * being overwritten. It starts small and grows, up to a limit, while entries

@@ -1,4 +1,4 @@
-/* marks.h - a mark: a moment with a name, and a payload if it has one.
+/* marks.h - describes a mark: a moment with a name, and a payload if it has one.
  *
  * A payload is a number from NVTX. It is kept as 64 bits until the collector makes a decimal
  * fraction of it, so that a mark costs the program's thread no arithmetic. */

@@ -1,4 +1,4 @@
-/* occupancy.h - theoretical occupancy of a launch: a pure function.
+/* occupancy.h - computes the theoretical occupancy of a launch: a pure function.
  *
  * Computes how many blocks of a kernel fit on a multiprocessor at once, by each of its four
  * resources, in the units in which the vendor's devices allocate them (vendor.h). The result is

@@ -1,4 +1,4 @@
-/* scopes.c - the producer's side of scopes.h; the collector's side is scopes_drain.c.
+/* scopes.c - is the producer's side of scopes.h; the collector's side is scopes_drain.c.
  *
  * When a thread ends its own scope, the scopes inside it end, too. A scope that is left (an NVTX
  * range) ends alone, and any thread may leave it; the scope's own thread notices that before its

@@ -1,4 +1,4 @@
-/* scopes.h - scopes, marks, launches and waits on the program's threads, and their rows.
+/* scopes.h - handles scopes, marks, launches and waits on the program's threads, and their rows.
  *
  * The program's threads put events into their rings (scopes.c); the collector makes rows of
  * the rings' slots (scopes_drain.c).

@@ -1,4 +1,4 @@
-/* scopes_drain.c - the collector's side of the rings: slots become rows.
+/* scopes_drain.c - is the collector's side of the rings: slots become rows.
  *
  * Begins and ends of a thread come in order, so a stack per thread pairs them.
  * Slots of an earlier session, pushed by a thread that passed the gate late, are

@@ -1,4 +1,5 @@
-/* uncounted.h - scopes that hardware counters left out: how often each name was left out, and why.
+/* uncounted.h - counts scopes that hardware counters left out: how often each name was left out,
+ * and why.
  *
  * A table of fixed size whose cells are taken by compare and swap: no lock and no memory on the
  * program's threads. The scopes of names beyond it are counted by their reason alone. */

@@ -1,4 +1,4 @@
-/* frames.h - stacks of other threads for the samples: Python's frames, if the process has a
+/* frames.h - takes stacks of other threads for the samples: Python's frames, if the process has a
  * Python whose other threads can be read (stack/other/other.h).
  *
  * Python may be loaded late, and the interpreter made later still, so both are looked for again

@@ -1,4 +1,5 @@
-/* look.h - the state of other threads of this process, from /proc/self/task and their CPU clocks.
+/* look.h - reads the state of other threads of this process, from /proc/self/task and their CPU
+ * clocks.
  *
  * The files of a thread stay open between looks, because opening them costs more than reading them.
  * They are in the descriptor table of the looking thread, which must be its own

@@ -1,4 +1,4 @@
-/* samples.h - the thread gpufl-stacks, which samples the program's threads at intervals.
+/* samples.h - runs the thread gpufl-stacks, which samples the program's threads at intervals.
  *
  * If a GPU was idle because the host did something else, no recorded call names the line. Samples
  * of the host's threads do. The sampling thread stops no other thread, sends no signal, and shares

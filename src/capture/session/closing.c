@@ -1,4 +1,4 @@
-/* closing.c - the end of a capture. It runs on the collector's thread, in this order:
+/* closing.c - handles the end of a capture. It runs on the collector's thread, in this order:
  *
  *   looks at threads end   before anything that they use is freed
  *   engines stop           no new records

@@ -1,5 +1,5 @@
-/* sampling.h - the session's sampler: starts it if it is wanted, writes its rows to
- * the log, and notes in the capabilities what became of it. */
+/* sampling.h - runs the session's sampler: starts it if it is wanted, writes its rows to the log,
+ * and notes in the capabilities what became of it. */
 #ifndef GPUFL_CAPTURE_SESSION_SAMPLING_H
 #define GPUFL_CAPTURE_SESSION_SAMPLING_H
 

@@ -1,5 +1,5 @@
-/* server.h - the server that this process uploads to where gpufl_upload_logs names none: the one
- * that the options of the running or last session name; before the first session, the one that
+/* server.h - keeps the server that this process uploads to where gpufl_upload_logs names none: the
+ * one that the options of the running or last session name; before the first session, the one that
  * environment and config file name. */
 #ifndef GPUFL_CAPTURE_SESSION_SERVER_H
 #define GPUFL_CAPTURE_SESSION_SERVER_H

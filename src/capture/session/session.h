@@ -1,4 +1,4 @@
-/* session.h - start and end of a capture of this process.
+/* session.h - handles the start and end of a capture of this process.
  *
  * One lock serializes start, stop and other calls during which the session must not
  * end; hot paths never take it. A session that `gpufl trace` started ends only with the

@@ -1,4 +1,4 @@
-/* folders.h - the folders to which relative file names are relative.
+/* folders.h - knows the folders to which relative file names are relative.
  *
  * Python names a script by the name that was given to its compiler: `runpy`, `exec` and debuggers
  * may give "train.py". The folder of that file can be known only while the program runs: it is the

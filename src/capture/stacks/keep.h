@@ -1,4 +1,4 @@
-/* keep.h - the names of a program's functions, kept while its files can still be opened.
+/* keep.h - keeps the names of a program's functions while its files can still be opened.
  *
  * Sessions hold addresses; a reader looks the names up in the program's files. Some files do not
  * outlive the program: those of one-file bundles, temporary folders and memory (memfd), and those

@@ -1,5 +1,5 @@
-/* keep_elf.h - the parts of a program's file that name its functions and lines, as a file of its
- * own.
+/* keep_elf.h - copies the parts of a program's file that name its functions and lines, as a file of
+ * its own.
  *
  * From a file: headers, notes, symbol tables and debug sections, without the code, like `objcopy
  * --only-keep-debug`. From memory, if the file cannot be opened any more: the exported functions,

@@ -1,4 +1,4 @@
-/* keep_memory.c - exported functions of a module, from its mapping.
+/* keep_memory.c - finds exported functions of a module, from its mapping.
  *
  * A loaded file's section headers are not in memory, but its dynamic section is, and it leads to
  * the symbol table that the loader uses. The number of symbols is stored nowhere; it is computed

@@ -1,4 +1,5 @@
-/* stacking.h - at which calls a session captures host stacks, and their rows in its log.
+/* stacking.h - says at which calls a session captures host stacks, and writes their rows to its
+ * log.
  *
  * Stacks belong to the process (stack/stack.h), their rows to the session. A stack is
  * written as a path of frames in one tree; each frame and each module is written

@@ -1,4 +1,4 @@
-/* collector_wake.h - waking the collector's thread, and signs that it makes progress.
+/* collector_wake.h - wakes the collector's thread, and keeps signs that it makes progress.
  *
  * Why this file is not part of collector.h: every part of the library that fills a ring or a pool
  * wakes the collector, and the collector uses all of those parts. This file uses none of them.

@@ -1,4 +1,4 @@
-/* exits.h - our exit handlers, which run before those that the vendor's libraries install.
+/* exits.h - has our exit handlers, which run before those that the vendor's libraries install.
  *
  * Why: handlers run last in, first out, and ours must run while the vendor's libraries still
  * work. So our handler is installed again after each stage at which a library may have installed

@@ -1,4 +1,4 @@
-/* gate.h - the one word that every public function reads first.
+/* gate.h - holds the one word that every public function reads first.
  *
  * While the gate is off, a public function costs a load and a branch. The owner writes
  * the gate (session.c, copies.c, fork.c; release), at the end also collector.c and

@@ -1,4 +1,4 @@
-/* names.h - the process's one table of strings: kernel names, scopes, messages.
+/* names.h - holds the process's one table of strings: kernel names, scopes, messages.
  *
  * The table lives as long as the process, not the session, because threads keep pointers
  * into it in their caches. */

@@ -1,4 +1,4 @@
-/* threads.h - the state that the capture keeps for each of the program's threads.
+/* threads.h - holds the state that the capture keeps for each of the program's threads.
  *
  * The state is made on a thread's first launch or scope, found through one thread-local
  * pointer, and linked into a list that grows only at its head. Only the thread writes the

@@ -1,4 +1,4 @@
-/* turns.h - how threads that launch in turns share the time for captures.
+/* turns.h - says how threads that launch in turns share the time for captures.
  *
  * Captures may take a share of each thread's time (launch_rule.h). If threads take turns, like the
  * main thread of a PyTorch program and autograd's thread, one waits while the other launches, and

@@ -1,5 +1,5 @@
-/* control.h - the socket at which `gpufl ctl` and the agent reach a session with windows, or with
- * the option remote_control.
+/* control.h - serves the socket at which `gpufl ctl` and the agent reach a session with windows, or
+ * with the option remote_control.
  *
  * The stream socket PID.sock lies in $XDG_RUNTIME_DIR/gpufl, or else in /tmp/gpufl-UID, a directory
  * of this user alone (0700). A request is a line, its answer a line of JSON:

@@ -1,4 +1,4 @@
-/* windows.h - windows of capture: the engine records only inside them.
+/* windows.h - handles windows of capture: the engine records only inside them.
  *
  * A session has windows if one of the options asks for them. Each window has a name and is opened
  * by the program (gpufl_window_open), `gpufl ctl`, the clock, a scope, or a count of launches.
