@@ -1,4 +1,4 @@
-/* cmd.h - what the commands of `gpufl` share: the table, their help, exit codes.
+/* cmd.h - has what the commands of `gpufl` share: the table, their help, exit codes.
  *
  * A command is one function in cmd_<name>.c, a row of cmd_table.c, and a man page. It parses its
  * arguments with cmd_parse, which handles --help and wrong input in the same way for all commands,

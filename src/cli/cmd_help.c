@@ -1,4 +1,4 @@
-/* cmd_help.c - `gpufl help` and `gpufl version`. */
+/* cmd_help.c - runs `gpufl help` and `gpufl version`. */
 #include "cli/cmd.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* cmd_table.c - the only list of the commands of `gpufl`. Constant. */
+/* cmd_table.c - is the only list of the commands of `gpufl`. Constant. */
 #include "cli/cmd.h"
 
 const struct cmd cmd_table[] = {

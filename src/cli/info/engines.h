@@ -1,5 +1,5 @@
-/* engines.h - the engines in `gpufl info`: what each records, needs, excludes and costs on the GPUs
- * of a backend's vendor. */
+/* engines.h - prints the engines in `gpufl info`: what each records, needs, excludes and costs on
+ * the GPUs of a backend's vendor. */
 #ifndef GPUFL_CLI_INFO_ENGINES_H
 #define GPUFL_CLI_INFO_ENGINES_H
 

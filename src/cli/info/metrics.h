@@ -1,4 +1,4 @@
-/* metrics.h - `gpufl info --metrics`: the hardware counters that the devices here offer. */
+/* metrics.h - prints `gpufl info --metrics`: the hardware counters that the devices here offer. */
 #ifndef GPUFL_CLI_INFO_METRICS_H
 #define GPUFL_CLI_INFO_METRICS_H
 

@@ -1,5 +1,5 @@
-/* summary.h - `gpufl info` without options: what works on this machine, and what to do, on one
- * screen. */
+/* summary.h - prints `gpufl info` without options: what works on this machine, and what to do, on
+ * one screen. */
 #ifndef GPUFL_CLI_INFO_SUMMARY_H
 #define GPUFL_CLI_INFO_SUMMARY_H
 

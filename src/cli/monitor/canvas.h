@@ -1,4 +1,5 @@
-/* canvas.h - a screen in memory: cells with a character and a style, which a terminal then shows.
+/* canvas.h - is a screen in memory: cells with a character and a style, which a terminal then
+ * shows.
  *
  * Text may come from anywhere: it is cut at the width of the canvas; a wide character takes two
  * cells and is never cut in half; characters without a width, and control characters, are left out.

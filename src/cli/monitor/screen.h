@@ -1,4 +1,5 @@
-/* screen.h - a frame of the live view: GPUs with bars and their past, and processes below them.
+/* screen.h - draws a frame of the live view: GPUs with bars and their past, and processes below
+ * them.
  *
  * The frame is made from a snapshot, the past, and the user's choices, and nothing else. GPUs have
  * four lines each if the screen has room for them, else one; a third of the screen is for

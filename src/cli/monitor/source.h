@@ -1,4 +1,4 @@
-/* source.h - the source of the live view's samples: the gpufl-monitor of this host, or one that
+/* source.h - is the source of the live view's samples: the gpufl-monitor of this host, or one that
  * this program starts and ends.
  *
  * A running monitor answers at a socket in its folder (monitord/live.h), which is where traced

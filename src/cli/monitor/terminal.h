@@ -1,4 +1,4 @@
-/* terminal.h - the terminal of the live view: ncurses shows a canvas and reads keys.
+/* terminal.h - is the terminal of the live view: ncurses shows a canvas and reads keys.
  *
  * The view uses the alternate screen while it is open. The terminal's former contents are restored
  * afterwards, also after SIGINT, SIGTERM, SIGQUIT and SIGHUP, which end the view, and while SIGTSTP

@@ -1,4 +1,4 @@
-/* words.c - numbers of a snapshot in words: see screen.h. */
+/* words.c - writes numbers of a snapshot in words: see screen.h. */
 #include "analyze/common/words.h"
 #include "analyze/model/system/metrics.h"
 #include "cli/monitor/screen.h"

@@ -1,4 +1,4 @@
-/* show.h - the output of `gpufl upload`: progress, a line for each session, or JSON.
+/* show.h - writes the output of `gpufl upload`: progress, a line for each session, or JSON.
  *
  * On a terminal one line on stderr shows bytes, rate and the time left while a session is sent;
  * results are lines on stdout. Called by one thread only. */

@@ -1,4 +1,4 @@
-/* cache.h - the folder in which `gpufl view` keeps loaded sessions, so that the next start is
+/* cache.h - keeps the folder in which `gpufl view` keeps loaded sessions, so that the next start is
  * quick.
  *
  * The folder is next to the sessions (PATH/.gpufl-view) if it can be written there, else in the

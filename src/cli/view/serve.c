@@ -1,4 +1,4 @@
-/* serve.c - `gpufl serve`: gpufl-server in place of this process.
+/* serve.c - `gpufl serve`: runs gpufl-server in place of this process.
  *
  * Where it is not installed an exit code of its own says so, so that scripts can
  * distinguish that from a failure. */

@@ -1,5 +1,5 @@
-/* server.h - a private gpufl-server: started on loopback for this user alone, and ended
- * with this process.
+/* server.h - runs a private gpufl-server: started on loopback for this user alone, and ended with
+ * this process.
  *
  * The program is next to this executable or in PATH. The server gets a key in its environment,
  * which only it and this process know, for sending sessions to it; it prints a link for the browser

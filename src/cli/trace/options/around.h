@@ -1,5 +1,5 @@
-/* around.h - the options of environment and config file that the launcher has to know before the
- * program starts. In the program, the library reads all sources again. Called by one thread
+/* around.h - reads the options of environment and config file that the launcher has to know before
+ * the program starts. In the program, the library reads all sources again. Called by one thread
  * only. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_AROUND_H
 #define GPUFL_CLI_TRACE_OPTIONS_AROUND_H

@@ -1,5 +1,5 @@
-/* named.h - options of the capture library under their own names: the option that a program sets as
- * enable_memory_tracking is --enable-memory-tracking of `gpufl trace`. Called by one thread
+/* named.h - takes options of the capture library under their own names: the option that a program
+ * sets as enable_memory_tracking is --enable-memory-tracking of `gpufl trace`. Called by one thread
  * only. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_NAMED_H
 #define GPUFL_CLI_TRACE_OPTIONS_NAMED_H

@@ -1,4 +1,4 @@
-/* options.c - the command line of `gpufl trace`.
+/* options.c - reads the command line of `gpufl trace`.
  *
  * Everything that can be wrong with it is found here, before anything is created or started: a
  * usage error never costs a run of the program. Called by one thread only. */

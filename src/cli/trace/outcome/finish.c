@@ -1,4 +1,4 @@
-/* finish.c - the report at the end of a run, and what follows it.
+/* finish.c - writes the report at the end of a run, and what follows it.
  *
  * Order: report, where the data is and what to run next, then compression, so that nobody waits for
  * the latter to read. A session is compressed only when its log says that it ended, or when its

@@ -1,4 +1,4 @@
-/* injections.h - the variables that make each vendor's libraries load ours into a program. */
+/* injections.h - sets the variables that make each vendor's libraries load ours into a program. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_INJECTIONS_H
 #define GPUFL_CLI_TRACE_PROGRAM_INJECTIONS_H
 

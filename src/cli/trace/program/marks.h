@@ -1,5 +1,5 @@
-/* marks.h - what the capture library reports from inside the traced processes: it was loaded, a
- * session began, or why none could. See capture/session/mark.h for the other end. Called by one
+/* marks.h - takes what the capture library reports from inside the traced processes: it was loaded,
+ * a session began, or why none could. See capture/session/mark.h for the other end. Called by one
  * thread only. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_MARKS_H
 #define GPUFL_CLI_TRACE_PROGRAM_MARKS_H

@@ -1,5 +1,5 @@
-/* place.h - what identifies a run: the library to inject, the directory of its sessions, its id and
- * its name. Called by one thread only. */
+/* place.h - makes what identifies a run: the library to inject, the directory of its sessions, its
+ * id and its name. Called by one thread only. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_PLACE_H
 #define GPUFL_CLI_TRACE_PROGRAM_PLACE_H
 

@@ -1,4 +1,4 @@
-/* run.c - the traced program as a child process.
+/* run.c - runs the traced program as a child process.
  *
  * Signals are blocked and read from a signalfd: no handler can race, and the sender is known. A
  * signal of the kernel (Ctrl-C, Ctrl-\, a hang-up) goes to the whole foreground group and has

@@ -1,5 +1,5 @@
-/* seen.h - what `gpufl trace` observes of the program from outside: whether any process opened a
- * GPU driver's library or the capture library while the program ran, and in which environment and
+/* seen.h - says what `gpufl trace` observes of the program from outside: whether any process opened
+ * a GPU driver's library or the capture library while the program ran, and in which environment and
  * under which limits.
  *
  * If a program leaves no session, either it has not used the GPU or gpufl's environment did not

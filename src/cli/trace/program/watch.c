@@ -1,4 +1,4 @@
-/* watch.c - inotify over the sessions' directory and each session in it.
+/* watch.c - uses inotify over the sessions' directory and each session in it.
  *
  * A session that appears between the listing and the watch is not lost: the watch on the directory
  * is set before it is listed. If the machine's limits of inotify (fs.inotify) are reached,
