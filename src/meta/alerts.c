@@ -1,5 +1,5 @@
-/* alerts.c - alert rules, their firings (the times during which their conditions held), and the
- * deliveries. At most one firing is open for a rule and a subject; an index enforces that. */
+/* alerts.c - keeps alert rules, their firings (the times during which their conditions held), and
+ * the deliveries. At most one firing is open for a rule and a subject; an index enforces that. */
 #include "meta/inside.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* analysis.c - the documents that the analysis of a session produced, and its findings as rows, so
- * that findings of many sessions can be searched.
+/* analysis.c - keeps the documents that the analysis of a session produced, and its findings as
+ * rows, so that findings of many sessions can be searched.
  *
  * The number of findings and the worst finding are also in the sums of the fleet (fleet_days.h). */
 #include "meta/fleet_days.h"

@@ -1,5 +1,5 @@
-/* control.c - the data with which the server controls agents: versions of configurations, which
- * agent belongs to which host, and requests for captures.
+/* control.c - keeps the data with which the server controls agents: versions of configurations,
+ * which agent belongs to which host, and requests for captures.
  *
  * Versions of a configuration are never changed; deleting a configuration adds a version that says
  * so. The state of a request for a capture is first waiting, then taken, then open, refused or

@@ -1,6 +1,6 @@
-/* control.h - versions of configurations, the agents of hosts, and requests for captures: the part
- * of meta.h with which the server controls agents. The rules for memory, errors and threads are
- * those of meta.h. */
+/* control.h - keeps versions of configurations, the agents of hosts, and requests for captures: the
+ * part of meta.h with which the server controls agents. The rules for memory, errors and threads
+ * are those of meta.h. */
 #ifndef GPUFL_META_CONTROL_H
 #define GPUFL_META_CONTROL_H
 

@@ -1,4 +1,4 @@
-/* fleet.c - hosts, GPUs and their usage by day.
+/* fleet.c - keeps hosts, GPUs and their usage by day.
  *
  * A session has a row for each GPU and day: storing its rows again replaces them, so that nothing
  * is counted twice. Sums are read from the stored sums by day and span (fleet_days.h). */

@@ -1,4 +1,4 @@
-/* inside.h - the interface between the functions of meta.h and the two engines.
+/* inside.h - is the interface between the functions of meta.h and the two engines.
  *
  * An engine opens connections that run the statements of sql.def; the core has the pools of
  * connections, the transactions with their retries, and the conversion of rows to structs, once for

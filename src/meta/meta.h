@@ -1,4 +1,4 @@
-/* meta.h - the small tables: users and rights, the registry of sessions, findings, the fleet,
+/* meta.h - keeps the small tables: users and rights, the registry of sessions, findings, the fleet,
  * and the audit log.
  *
  * One set of statements (sql.def) runs on two engines: SQLite for one server, PostgreSQL

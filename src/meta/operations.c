@@ -1,4 +1,4 @@
-/* operations.c - uploads, the audit log, retention, settings, leases, turns. */
+/* operations.c - keeps uploads, the audit log, retention, settings, leases, turns. */
 #include "meta/inside.h"
 
 #include <string.h>

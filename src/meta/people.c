@@ -1,4 +1,4 @@
-/* people.c - workspaces, users and members.
+/* people.c - keeps workspaces, users and members.
  *
  * Rules that must hold under concurrent calls (one first user, an admin, an owner) are checked
  * after the change in the same transaction, which is undone if a rule does not hold. */

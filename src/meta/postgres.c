@@ -1,4 +1,4 @@
-/* postgres.c - the small tables in PostgreSQL, for several servers.
+/* postgres.c - keeps the small tables in PostgreSQL, for several servers.
  *
  * Transactions are SERIALIZABLE: what a transaction has read stays true until it commits, or it
  * fails and is run again. Statements are prepared once for each connection; parameters and cells

@@ -1,4 +1,4 @@
-/* quota_days.h - what workspaces and keys sent in a day, for quotas (server/api/quota.h).
+/* quota_days.h - keeps what workspaces and keys sent in a day, for quotas (server/api/quota.h).
  *
  * Bytes are sums, to which each server of these tables adds. Sessions and hosts are sets of hashes,
  * so that a name which two servers add counts once. Called by any thread. */

@@ -1,5 +1,5 @@
-/* read.c - results of statements as structs in the caller's region, and the cursors with which
- * lists continue.
+/* read.c - reads results of statements as structs in the caller's region, and the cursors with
+ * which lists continue.
  *
  * A cursor is the key of the last row, its id and a number, as text that can be part of a URL:
  * i<number>, r<bits of a double, hexadecimal> or t<text, hexadecimal>, then ~ and the id, then ~

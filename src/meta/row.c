@@ -1,4 +1,4 @@
-/* row.c - tables of the rows in schema/meta.def; converts rows between structs, cells and JSON.
+/* row.c - has tables of the rows in schema/meta.def; converts rows between structs, cells and JSON.
  *
  * No other code knows the layout of a row: sql.c gets the columns of statements from the same
  * table, so that structs, columns and JSON cannot differ. */

@@ -1,4 +1,4 @@
-/* secrets.c - logins, keys, links and tickets, by the hashes of their secrets.
+/* secrets.c - keeps logins, keys, links and tickets, by the hashes of their secrets.
  *
  * Finding one is a read. The time of its last use is written at most once a minute, so that a
  * dashboard with ten requests a second does not wait for the disk. */

@@ -1,4 +1,4 @@
-/* session_lists.h - the labels and GPUs of a session, as a caller passes them. */
+/* session_lists.h - keeps the labels and GPUs of a session, as a caller passes them. */
 #ifndef GPUFL_META_SESSION_LISTS_H
 #define GPUFL_META_SESSION_LISTS_H
 

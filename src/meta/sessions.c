@@ -1,5 +1,5 @@
-/* sessions.c - the registry of sessions: adds them, and changes them when they grow, end or are
- * dropped.
+/* sessions.c - keeps the registry of sessions: adds them, and changes them when they grow, end or
+ * are dropped.
  *
  * Labels and GPUs have tables of their own, by which lists are filtered. The session's row also has
  * them as JSON, for responses, and in the text in which a search looks. Both are made again from

@@ -1,5 +1,5 @@
-/* sql.c - the table of statements, and the replacement of their braces by columns. Everything here
- * is constant; any thread may read it. */
+/* sql.c - has the table of statements, and replaces their braces by columns. Everything here is
+ * constant; any thread may read it. */
 #include "meta/inside.h"
 
 #include <stdlib.h>

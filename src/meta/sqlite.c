@@ -1,4 +1,4 @@
-/* sqlite.c - the small tables in one file, for one server.
+/* sqlite.c - keeps the small tables in one file, for one server.
  *
  * Write-ahead logging: readers see the last commit and never block the writer. One connection
  * writes; `begin` takes SQLite's writer lock at once, so that a transaction that has begun cannot

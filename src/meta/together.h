@@ -1,4 +1,4 @@
-/* together.h - several calls of meta.h as one transaction. */
+/* together.h - runs several calls of meta.h as one transaction. */
 #ifndef GPUFL_META_TOGETHER_H
 #define GPUFL_META_TOGETHER_H
 
