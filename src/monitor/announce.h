@@ -1,4 +1,4 @@
-/* announce.h - how a traced process reports to the monitor of its host in which session it is
+/* announce.h - says how a traced process reports to the monitor of its host in which session it is
  * traced.
  *
  * A process that gpufl traces sends a datagram from time to time to the socket ANNOUNCE_SOCKET in

@@ -1,4 +1,4 @@
-/* cgroup.h - the CPU limit of a process's control group, and how often it stopped threads.
+/* cgroup.h - reads the CPU limit of a process's control group, and how often it stopped threads.
  *
  * A limit is a quota of CPU time for each period (cgroup v2: cpu.max, v1: cpu.cfs_quota_us). When a
  * group has used up its quota, all of its threads are stopped until the next period. Limits of

@@ -1,4 +1,4 @@
-/* counter_text.h - numbers after a key, as files of the kernel have them. [any] */
+/* counter_text.h - reads numbers after a key, as files of the kernel have them. [any] */
 #ifndef GPUFL_MONITOR_COUNTER_TEXT_H
 #define GPUFL_MONITOR_COUNTER_TEXT_H
 

@@ -1,5 +1,6 @@
-/* foreign.h - options of the public client's `gpufl monitor` that ours do not have, each with what
- * replaces it here: rows of struct opt, for the tables of gpufl-monitor and of `gpufl monitor`. */
+/* foreign.h - lists options of the public client's `gpufl monitor` that ours do not have, each with
+ * what replaces it here: rows of struct opt, for the tables of gpufl-monitor and of `gpufl
+ * monitor`. */
 #ifndef GPUFL_MONITOR_FOREIGN_H
 #define GPUFL_MONITOR_FOREIGN_H
 

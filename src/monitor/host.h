@@ -1,5 +1,5 @@
-/* host.h - CPU and memory of the host and of this process, from /proc, and the CPU limit of the
- * process's control group.
+/* host.h - reads CPU and memory of the host and of this process, from /proc, and the CPU limit of
+ * the process's control group.
  *
  * Files are opened once and read again from the start. Shares and counts are differences to the
  * sample before; the first sample has none. Where another process samples the host (roles.h), only

@@ -1,4 +1,4 @@
-/* roles.h - which of several processes samples the host and each GPU.
+/* roles.h - decides which of several processes samples the host and each GPU.
  *
  * Sessions that can find each other's logs share their samples: one process at a time samples the
  * host, and one process each GPU (identified by its UUID); the logs of the others name the session

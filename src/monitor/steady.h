@@ -1,5 +1,5 @@
-/* steady.h - the system's monotonic clock, which a simulated clock (clock.h) does not replace: for
- * deadlines and intervals of our own threads. [any] */
+/* steady.h - reads the system's monotonic clock, which a simulated clock (clock.h) does not
+ * replace: for deadlines and intervals of our own threads. [any] */
 #ifndef GPUFL_MONITOR_STEADY_H
 #define GPUFL_MONITOR_STEADY_H
 
