@@ -1,4 +1,4 @@
-/* announced.h - the sessions that processes of this host have announced to the monitor.
+/* announced.h - keeps the sessions that processes of this host have announced to the monitor.
  *
  * A socket for datagrams in the monitor's folder, which every user may write to
  * (monitor/announce.h). The kernel names the process that sent one, so a process can announce only

@@ -1,4 +1,4 @@
-/* gpus.h - the GPUs of the host, as they appear and disappear.
+/* gpus.h - follows the GPUs of the host, as they appear and disappear.
  *
  * A GPU is identified by its UUID, whatever number the driver gives it. The list of GPUs is read
  * again when one does not answer, when the driver lists another number of GPUs, or when there was

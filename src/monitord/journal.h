@@ -1,6 +1,6 @@
-/* journal.h - the monitor's session logs: a new one each day (UTC), and whenever the clock of the
- * host was set or the machine slept, because a session has one offset between its clock and the
- * world's.
+/* journal.h - writes the monitor's session logs: a new one each day (UTC), and whenever the clock
+ * of the host was set or the machine slept, because a session has one offset between its clock and
+ * the world's.
  *
  * The sampling thread puts rows into a bounded box, between journal_enter and journal_leave; the
  * main thread moves them to the disk. A slow or full disk never stops the sampling: rows without

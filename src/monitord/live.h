@@ -1,5 +1,5 @@
-/* live.h - the newest values for a view on this host: `gpufl monitor` takes them from the socket
- * LIVE_SOCKET in the folder by which traced programs find the monitor.
+/* live.h - publishes the newest values for a view on this host: `gpufl monitor` takes them from the
+ * socket LIVE_SOCKET in the folder by which traced programs find the monitor.
  *
  * A client gets one line of JSON (live_put) and the end of the connection; nothing is read from it.
  * One connection is served at a time; a client that does not take the line within LIVE_PATIENCE

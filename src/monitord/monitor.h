@@ -1,4 +1,4 @@
-/* monitor.h - the rounds of sampling: when each value is read, and where it is written.
+/* monitor.h - makes the rounds of sampling: when each value is read, and where it is written.
  *
  * One thread reads the driver and /proc at absolute deadlines, which do not drift; missed rounds
  * are counted. Events are taken when they come, ten times a second at most. Each round samples

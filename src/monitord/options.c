@@ -1,4 +1,4 @@
-/* options.c - the table as struct opt; file and environment are read by the same parser. */
+/* options.c - has the table as struct opt; file and environment are read by the same parser. */
 #include "monitord/options.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* options.h - settings of gpufl-monitor, from a file, the environment and the command line.
+/* options.h - reads settings of gpufl-monitor, from a file, the environment and the command line.
  *
  * One table (options.def) defines the fields, the help, and the names in the environment and in the
  * file. Called by the owner's thread only. */

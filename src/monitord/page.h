@@ -1,4 +1,5 @@
-/* page.h - the values of /metrics: the newest ones of every GPU, of the host, and of workloads.
+/* page.h - keeps the values of /metrics: the newest ones of every GPU, of the host, and of
+ * workloads.
  *
  * The sampling thread writes the values, the page's thread reads them, under one lock, which is
  * never held during a call of the driver. A value that the driver gives at a lower rate stays until

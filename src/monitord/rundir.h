@@ -1,5 +1,5 @@
-/* rundir.h - the folder in which traced programs find the monitor, and whose lock prevents a second
- * monitor.
+/* rundir.h - holds the folder in which traced programs find the monitor, and whose lock prevents a
+ * second monitor.
  *
  * The roles of the host and of each GPU are there (monitor/roles.h), readable by all users: a
  * program that finds them taken uses the samples of the session that they name. [sampling thread;
