@@ -1,4 +1,4 @@
-/* address.c - tables of networks; see address.h. From IANA's registries of special addresses,
+/* address.c - has tables of networks; see address.h. From IANA's registries of special addresses,
  * and the addresses of clouds' metadata services. */
 #include "net/client/address.h"
 

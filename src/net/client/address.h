@@ -1,4 +1,4 @@
-/* address.h - the kind of network that an address is in.
+/* address.h - says the kind of network that an address is in.
  *
  * The server asks before it sends a request to a target that a user names (webhooks): it may reach
  * networks that the user must not reach. The check is of the address that is connected to, not of

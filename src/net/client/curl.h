@@ -1,4 +1,4 @@
-/* curl.h - the functions of libcurl, which is opened when something is sent.
+/* curl.h - has the functions of libcurl, which is opened when something is sent.
  *
  * libcurl depends on thirty libraries. If it were linked, each start of `gpufl` would load them
  * (measured: 40 ms instead of 5), and a machine without it could not even trace. libcurl's header

@@ -1,4 +1,4 @@
-/* consumer.c - a member of a group that reads topics; see kafka.h.
+/* consumer.c - is a member of a group that reads topics; see kafka.h.
  *
  * The owner stores offsets after the messages are durable; librdkafka commits stored offsets every
  * second, when partitions go to another member, and at the end. */

@@ -1,4 +1,5 @@
-/* library.h - librdkafka's functions, and a configuration made of our properties and the user's. */
+/* library.h - has librdkafka's functions, and makes a configuration of our properties and the
+ * user's. */
 #ifndef GPUFL_NET_KAFKA_LIBRARY_H
 #define GPUFL_NET_KAFKA_LIBRARY_H
 

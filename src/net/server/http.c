@@ -1,4 +1,4 @@
-/* http.c - functions for handlers: fields of the request, and the answer. */
+/* http.c - has functions for handlers: fields of the request, and the answer. */
 #include "net/server/http.h"
 
 #include "net/server/http_inside.h"

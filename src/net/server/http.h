@@ -1,4 +1,4 @@
-/* http.h - an HTTP server: reads requests and sends the answers that the application makes.
+/* http.h - is an HTTP server: reads requests and sends the answers that the application makes.
  *
  * The server uses libmicrohttpd with epoll and a few threads that only move bytes. When the header
  * of a request is complete, the application says which function handles it and how long its body

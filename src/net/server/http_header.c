@@ -1,5 +1,5 @@
-/* http_header.c - the header of a request: copied, and refused where two readers could
- * understand it differently.
+/* http_header.c - reads the header of a request: the header is copied, and refused where two
+ * readers could understand it differently.
  *
  * A proxy in front and this server must agree on where a request ends, whose it is and what it
  * is about; what libmicrohttpd accepts in spite of doubt is refused here. Where the length of

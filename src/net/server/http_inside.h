@@ -1,4 +1,4 @@
-/* http_inside.h - declarations that the HTTP server's files share; no other file includes it.
+/* http_inside.h - has declarations that the HTTP server's files share; no other file includes it.
  *
  *   http_server.c   listening, limits, ending
  *   http_request.c  the life of a request: libmicrohttpd's callbacks, workers, bodies

@@ -1,4 +1,4 @@
-/* http_pipe.c - one buffer between a worker that writes and a connection that sends. */
+/* http_pipe.c - has one buffer between a worker that writes and a connection that sends. */
 #include "net/server/http_pipe.h"
 
 #include "net/server/http_send.h"

@@ -1,4 +1,4 @@
-/* http_pipe.h - an answer that is made while it is sent: exports of any size.
+/* http_pipe.h - handles an answer that is made while it is sent: exports of any size.
  *
  * A producer thread writes, and waits while the client does not read. If the client does not read
  * for too long, or has gone, writing fails with a code. Memory is one buffer. */

@@ -1,4 +1,4 @@
-/* http_request.c - the life of a request: libmicrohttpd's callbacks.
+/* http_request.c - handles the life of a request: libmicrohttpd's callbacks.
  *
  *   line     its target has been read: the request is created
  *   access   headers are there (begin), then pieces of a body, then its end, then,

@@ -1,4 +1,4 @@
-/* http_stream.c - listeners of a hub, under the hub's one lock.
+/* http_stream.c - keeps listeners of a hub, under the hub's one lock.
  *
  * A listener whose queue is empty has its connection suspended; the next event resumes it. That,
  * the queues and the list of listeners are guarded by the hub's lock, so that a resumed connection

@@ -1,4 +1,4 @@
-/* http_stream.h - server-sent events for listeners.
+/* http_stream.h - sends server-sent events for listeners.
  *
  * A hub has listeners, each with its bounded queue. Publishing never waits: a listener whose queue
  * is full loses that event, which is counted, and gets an event "lost" when it reads again, so that

@@ -1,4 +1,4 @@
-/* http_tls.h - the certificate of the HTTP server, which may change while the server runs.
+/* http_tls.h - keeps the certificate of the HTTP server, which may change while the server runs.
  *
  * libmicrohttpd reads a certificate once, when it starts. Instead, GnuTLS calls the function of
  * this file at each handshake, so that a renewed certificate is used for new connections and does

@@ -1,4 +1,5 @@
-/* metrics_page.h - /metrics and /healthz of a daemon, and the text form of Prometheus.
+/* metrics_page.h - serves /metrics and /healthz of a daemon, and writes the text form of
+ * Prometheus.
  *
  * The page does not use http.h, since libmicrohttpd loads GnuTLS and its libraries: 2.5 MiB of
  * resident memory for two pages. This server answers only GET and HEAD, one request for each

@@ -1,4 +1,5 @@
-/* metrics_request.h - the head of a request to the pages of a daemon: which page, or what is wrong.
+/* metrics_request.h - reads the head of a request to the pages of a daemon: which page, or what is
+ * wrong.
  *
  * A function without state: equal bytes have the same result, in whatever pieces they came. Called
  * by any thread. */

@@ -1,4 +1,5 @@
-/* workers.c - a ring of jobs under one lock. Jobs take milliseconds: one lock is no bottleneck. */
+/* workers.c - keeps a ring of jobs under one lock. Jobs take milliseconds: one lock is no
+ * bottleneck. */
 #include "net/server/workers.h"
 
 #include "base/alloc.h"

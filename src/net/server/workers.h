@@ -1,4 +1,4 @@
-/* workers.h - a bounded pool of threads for work that may block.
+/* workers.h - runs a bounded pool of threads for work that may block.
  *
  * The threads of the HTTP library only move bytes; work with a store, a disk or a password hash
  * runs here. The queue is bounded: if it is full, the job is refused, and the caller answers
