@@ -1,4 +1,4 @@
-/* tool.c - libgpufl-rocprofiler.so: the tool that rocprofiler-sdk loads (ROCP_TOOL_LIBRARIES).
+/* tool.c - is libgpufl-rocprofiler.so: the tool that rocprofiler-sdk loads (ROCP_TOOL_LIBRARIES).
  *
  * The tool is a library of its own because rocprofiler-register looks for a visible
  * `rocprofiler_configure` in every object of the process, and if it finds one, it requires
