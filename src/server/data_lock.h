@@ -1,4 +1,4 @@
-/* data_lock.h - a lock that lets one process at a time use a data folder.
+/* data_lock.h - takes a lock that lets one process at a time use a data folder.
  *
  * Two servers on one folder would load each other's journal and overwrite each other's tables.
  * Every command that opens the folder (serve, check, migrate, restore) holds a lock on the file

@@ -1,4 +1,4 @@
-/* local.h - local mode under `gpufl view`: a server that ends with its parent.
+/* local.h - runs local mode under `gpufl view`: a server that ends with its parent.
  *
  * The parent sets a key in GPUFL_SERVER_LOCAL_KEY, with which it sends sessions, and has the other
  * end of stdin. The server ends when stdin is closed, and when the browser's page is gone: a page

@@ -1,4 +1,4 @@
-/* offline.h - the commands that need no running server: restore, check, migrate, aside.
+/* offline.h - has the commands that need no running server: restore, check, migrate, aside.
  *
  * Each command locks the data folder first, and so fails while a server runs, except the list of
  * what is set aside. Results go to stdout. */

@@ -1,4 +1,4 @@
-/* options.c - the table as struct opt, and the environment read by the same parser. */
+/* options.c - has the table as struct opt; the same parser reads the environment. */
 #include "server/options.h"
 
 #include "base/opt_kinds.h"

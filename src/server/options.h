@@ -1,4 +1,4 @@
-/* options.h - the server's settings, from the environment and the command line.
+/* options.h - reads the server's settings, from the environment and the command line.
  *
  * The table options.def makes the fields, the help, the names in the environment, and what a test
  * compares with the manual page. */

@@ -1,4 +1,4 @@
-/* server.c - the parts of a running server, opened and closed in order.
+/* server.c - opens and closes the parts of a running server in order.
  *
  * Ending: the listening socket goes first, so that a balancer sends elsewhere and clients
  * connect again; live streams end; requests in work finish, at most as long as --drain says or

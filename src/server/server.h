@@ -1,4 +1,4 @@
-/* server.h - the parts of a running server, and their order.
+/* server.h - has the parts of a running server, and their order.
  *
  * server_open starts the parts in order, server_run waits for the end, server_close stops them in
  * the opposite order. Handlers reach what they need through parts.h; each part has its own rules

@@ -1,4 +1,4 @@
-/* write_lease.h - of several servers that share ClickHouse, one writes a session at a time.
+/* write_lease.h - lets one of the servers that share ClickHouse write a session at a time.
  *
  * The shared small tables say which server has a session's turn. A turn is one transaction of the
  * loader, a settling or a deletion; a server that asks during a turn is next. The turn of a killed

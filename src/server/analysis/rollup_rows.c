@@ -1,4 +1,4 @@
-/* rollup_rows.c - the kernels, scopes and lines with most time; see rollup_rows.h.
+/* rollup_rows.c - makes the kernels, scopes and lines with most time; see rollup_rows.h.
  *
  * Kernels and scopes come from the digest of comparisons, which has them by time already, with
  * names that every build of one source shares. A line is a place of the host for which GPUs

@@ -1,4 +1,4 @@
-/* rows.c - from a report's model to rows of tables; see rows.h. */
+/* rows.c - turns a report's model into rows of tables; see rows.h. */
 #include "server/analysis/rows.h"
 
 #include "analyze/common/cells.h"

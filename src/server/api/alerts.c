@@ -1,4 +1,4 @@
-/* alerts.c - alert rules, the times when their conditions held, and the posts. */
+/* alerts.c - serves alert rules, the times when their conditions held, and the posts. */
 #include "server/auth/secret.h"
 #include "server/request/handlers.h"
 #include "server/request/parts.h"

@@ -1,4 +1,4 @@
-/* auth.c - logins, the first admin, links that work once. */
+/* auth.c - serves logins, the first admin, links that work once. */
 #include "server/request/handlers.h"
 #include "server/request/parts.h"
 

@@ -1,5 +1,5 @@
-/* bookmarks.c - named places on a session's timeline. Members write them; a client that sees the
- * session reads them, also by a link. */
+/* bookmarks.c - serves named places on a session's timeline. Members write them; a client that sees
+ * the session reads them, also by a link. */
 #include "server/auth/secret.h"
 #include "server/request/access.h"
 #include "server/request/handlers.h"

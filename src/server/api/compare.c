@@ -1,5 +1,5 @@
-/* compare.c - two sides of sessions, from the documents that their analysis left: no session is
- * opened, so that ten million kernels are compared as fast as ten. */
+/* compare.c - compares two sides of sessions, from the documents that their analysis left: no
+ * session is opened, so that ten million kernels are compared as fast as ten. */
 #include "server/request/handlers.h"
 #include "server/request/parts.h"
 

@@ -1,4 +1,4 @@
-/* export.c - a session read back from the store: its log as NDJSON, its rows as Parquet.
+/* export.c - sends a session read back from the store: its log as NDJSON, its rows as Parquet.
  *
  * NDJSON is made while it is sent, by a worker of a separate pool: batches are encoded as the
  * columns are walked, so that memory does not grow with the session. */

@@ -1,4 +1,4 @@
-/* history.c - one kernel, scope or application over sessions and days (docs/history.md): the
+/* history.c - serves one kernel, scope or application over sessions and days (docs/history.md): the
  * store has a row of each, analyze/compare/history.h says what is unusual. */
 #include "server/api/history_rows.h"
 #include "server/request/handlers.h"

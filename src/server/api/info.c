@@ -1,4 +1,4 @@
-/* info.c - health, version, description and metrics of the server. */
+/* info.c - serves health, version, description and metrics of the server. */
 #include "server/api/ready.h"
 #include "server/request/handlers.h"
 #include "server/request/openapi.h"

@@ -1,4 +1,4 @@
-/* ingest.c - uploads of sessions, and the stream of live events.
+/* ingest.c - takes uploads of sessions, and the stream of live events.
  *
  * The header identifies the session and the body; ingest.h decides which lines are accepted, and
  * what is answered. */

@@ -1,4 +1,4 @@
-/* people.c - workspaces, members, keys, links, the audit log, retention. */
+/* people.c - serves workspaces, members, keys, links, the audit log, retention. */
 #include "server/backup/backup.h"
 #include "server/common/logs.h"
 #include "server/request/handlers.h"

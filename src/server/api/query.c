@@ -1,4 +1,4 @@
-/* query.c - every question of the column store over HTTP.
+/* query.c - answers every question of the column store over HTTP.
  *
  * The route says which question; its parameters become the question's by their
  * names. Times in questions and answers are ns since the session's start. */

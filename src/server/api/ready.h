@@ -1,5 +1,5 @@
-/* ready.h - for /readyz: whether data that is sent now would be loaded soon. Functions without
- * state. */
+/* ready.h - says, for /readyz, whether data that is sent now would be loaded soon. Functions
+ * without state. */
 #ifndef GPUFL_SERVER_API_READY_H
 #define GPUFL_SERVER_API_READY_H
 

@@ -1,4 +1,4 @@
-/* series.h - series of samples, also those that other sessions took.
+/* series.h - sends series of samples, also those that other sessions took.
  *
  * Sessions of one folder share the samples of the host and of GPUs (record sampler). A question
  * about a session is answered with its own samples and those that other sessions of the workspace

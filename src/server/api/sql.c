@@ -1,4 +1,4 @@
-/* sql.c - one SELECT that a client wrote (docs/server-sql.md).
+/* sql.c - runs one SELECT that a client wrote (docs/server-sql.md).
  *
  * Which sessions may be asked is decided here, as for every other address; the store checks the
  * statement and runs it in a separate process. The audit log has every statement. */

@@ -1,4 +1,4 @@
-/* trace.c - a session as Chrome's trace events (JSON), which Perfetto and chrome://tracing
+/* trace.c - sends a session as Chrome's trace events (JSON), which Perfetto and chrome://tracing
  * open.
  *
  * Made while it is sent, record by record: memory is that of the names, at most NAMES_MAX bytes,

@@ -1,4 +1,4 @@
-/* device.c - tokens by which a browser is known again at its next login; see auth.h.
+/* device.c - makes tokens by which a browser is known again at its next login; see auth.h.
  *
  * A token proves nothing about who asks: it only moves tries of passwords to a bucket of the
  * browser's own (limit.h). It is ID.SIGNATURE; the signature is BLAKE2b over the id and the user,

@@ -1,5 +1,5 @@
-/* keys.c - API keys, links to sessions, and passwords that are changed. A secret is
- * returned once; only its hash is stored. */
+/* keys.c - serves API keys, links to sessions, and passwords that are changed. A secret is returned
+ * once; only its hash is stored. */
 #include "server/auth/auth.h"
 
 #include <string.h>

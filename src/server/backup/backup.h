@@ -1,4 +1,4 @@
-/* backup.h - a backup of a running server's data (POST /api/v1/backups).
+/* backup.h - makes a backup of a running server's data (POST /api/v1/backups).
  *
  * First, everything acknowledged so far is loaded. Then the small tables, the frames that are kept
  * for decoders, and the columns are copied, columns always as files. The result is a data folder,

@@ -1,4 +1,4 @@
-/* columns.c - a buffer a column, put together at the end. */
+/* columns.c - has a buffer a column, put together at the end. */
 #include "server/common/columns.h"
 
 #include "base/alloc.h"

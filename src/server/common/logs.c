@@ -1,4 +1,4 @@
-/* logs.c - lines of key and value.
+/* logs.c - writes lines of key and value.
  *
  * A line that does not fit its 2 KiB is cut between fields, and a text within one at
  * 512 bytes: the log is for finding things, the request itself is elsewhere. */

@@ -1,4 +1,4 @@
-/* logs.h - the server's log: one line for each event, for people or for programs.
+/* logs.h - writes the server's log: one line for each event, for people or for programs.
  *
  * The log goes to stderr, each line in one write, as text ("time level event key=value …") or as a
  * JSON object. If the reader of stderr does not read, lines are lost and counted, but requests do

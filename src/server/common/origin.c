@@ -1,4 +1,5 @@
-/* origin.c - comparisons of whole texts: nothing is parsed that could be understood in two ways. */
+/* origin.c - makes comparisons of whole texts: nothing is parsed that could be understood in two
+ * ways. */
 #include "server/common/origin.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* pages.c - files by their path, types by their ending, bytes by what the browser takes. */
+/* pages.c - finds files by their path, types by their ending, bytes by what the browser takes. */
 #include "server/common/pages.h"
 
 #include "base/intern.h"

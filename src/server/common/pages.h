@@ -1,4 +1,4 @@
-/* pages.h - the dashboard's files, which are part of the server's binary.
+/* pages.h - has the dashboard's files, which are part of the server's binary.
  *
  * If the web bundle was there when the server was built, its files are in a table, plain and
  * compressed. Otherwise a simple page says that the server has no dashboard. Addresses of the

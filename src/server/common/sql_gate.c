@@ -1,4 +1,4 @@
-/* sql_gate.c - a list that is never longer than the statements at work; see sql_gate.h. */
+/* sql_gate.c - keeps a list that is never longer than the statements at work; see sql_gate.h. */
 #include "server/common/sql_gate.h"
 
 #include <stdio.h>

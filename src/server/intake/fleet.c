@@ -1,4 +1,4 @@
-/* fleet.c - a table of the newest states, and a thread that writes it; see fleet.h. */
+/* fleet.c - keeps a table of the newest states, and a thread that writes it; see fleet.h. */
 #include "server/intake/fleet.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* frame.c - frames to bytes and back; see frame.h. */
+/* frame.c - turns frames into bytes and back; see frame.h. */
 #include "server/intake/frame.h"
 
 #include "base/alloc.h"

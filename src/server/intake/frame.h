@@ -1,4 +1,4 @@
-/* frame.h - a frame of the journal as bytes: a head of fixed size, three texts, a payload.
+/* frame.h - writes a frame of the journal as bytes: a head of fixed size, three texts, a payload.
  *
  * All numbers are little-endian. The checksum (CRC-32) covers everything after it, so that neither
  * another frame nor a part of one is taken for this frame. The payload is compressed (zstd, a fast

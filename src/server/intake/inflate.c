@@ -1,4 +1,4 @@
-/* inflate.c - three formats with one loop; see inflate.h. */
+/* inflate.c - unpacks three formats with one loop; see inflate.h. */
 #include "server/intake/inflate.h"
 
 #include "base/alloc.h"

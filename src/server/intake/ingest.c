@@ -1,4 +1,4 @@
-/* ingest.c - the beginning and the end of a body; see ingest.h. */
+/* ingest.c - handles the beginning and the end of a body; see ingest.h. */
 #include "server/intake/ingest.h"
 
 #include "base/alloc.h"

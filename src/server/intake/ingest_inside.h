@@ -1,5 +1,5 @@
-/* ingest_inside.h - the state of a body, for ingest.c (its begin and end) and ingest_lines.c (its
- * lines). */
+/* ingest_inside.h - has the state of a body, for ingest.c (its begin and end) and ingest_lines.c
+ * (its lines). */
 #ifndef GPUFL_SERVER_INTAKE_INGEST_INSIDE_H
 #define GPUFL_SERVER_INTAKE_INGEST_INSIDE_H
 

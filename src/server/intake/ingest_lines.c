@@ -1,4 +1,4 @@
-/* ingest_lines.c - the text of a body: cut into lines, checked, put into frames.
+/* ingest_lines.c - reads the text of a body: cut into lines, checked, put into frames.
  *
  * Lines that are sound move together at the front of the text, so that a frame is one piece of
  * memory and lines that are left out cost nothing that grows with their number. A window's

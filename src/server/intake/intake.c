@@ -1,4 +1,4 @@
-/* intake.c - the order of the parts; see intake.h. */
+/* intake.c - has the order of the parts; see intake.h. */
 #include "server/intake/intake.h"
 
 #include "base/file/file.h"

@@ -1,4 +1,4 @@
-/* intake.h - the part of the server that receives sessions: opens and closes sessions, journal,
+/* intake.h - is the part of the server that receives sessions: opens and closes sessions, journal,
  * ingest and loader in the right order.
  *
  * The data folder has journal/, kept/ (frames that decoders need again, and identities of windows),

@@ -1,4 +1,4 @@
-/* journal.c - appending, syncing for all, releasing; see journal.h.
+/* journal.c - appends, syncs for all, and releases; see journal.h.
  *
  * Appending packs outside the lock and writes inside it, so that the file has frames in the
  * order of their numbers. The syncing thread takes everything that was written when it begins,

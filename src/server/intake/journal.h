@@ -1,4 +1,4 @@
-/* journal.h - append-only segments of frames, which have everything that the server has
+/* journal.h - keeps append-only segments of frames, which have everything that the server has
  * acknowledged.
  *
  * A frame is a piece of a session's log, or a mark, with its session, its place in the channel's

@@ -1,4 +1,4 @@
-/* journal_inside.h - what the two files of the journal share: journal.c appends and syncs,
+/* journal_inside.h - has what the two files of the journal share: journal.c appends and syncs,
  * journal_replay.c reads the existing frames at the start. */
 #ifndef GPUFL_SERVER_INTAKE_JOURNAL_INSIDE_H
 #define GPUFL_SERVER_INTAKE_JOURNAL_INSIDE_H

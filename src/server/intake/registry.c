@@ -1,4 +1,4 @@
-/* registry.c - a session's entry in the small tables; see registry.h. */
+/* registry.c - writes a session's entry in the small tables; see registry.h. */
 #include "server/intake/registry.h"
 
 #include "base/alloc.h"

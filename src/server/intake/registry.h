@@ -1,4 +1,5 @@
-/* registry.h - a session's entry in the small tables, which is written while the session is loaded.
+/* registry.h - keeps a session's entry in the small tables, which is written while the session is
+ * loaded.
  *
  * The entry is made from headers and rows as they are decoded. It is written before a commit, so
  * that all columns have an entry; the counts are written after the commit. Used by one session's

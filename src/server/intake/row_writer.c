@@ -1,4 +1,4 @@
-/* row_writer.c - frames to rows, and rows to a commit; see row_writer.h.
+/* row_writer.c - turns frames into rows, and rows into a commit; see row_writer.h.
  *
  * Exactly once: the number of the last frame goes into the store with the commit that
  * holds its rows (position "journal.<id>"), so that a frame that comes again is

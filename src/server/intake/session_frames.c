@@ -1,4 +1,4 @@
-/* session_frames.c - frames of one session in a file; see session_frames.h. */
+/* session_frames.c - keeps frames of one session in a file; see session_frames.h. */
 #include "server/intake/session_frames.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
-/* session_frames.h - a file for each session, next to the journal, with the frames that its decoder
- * needs again.
+/* session_frames.h - keeps a file for each session, next to the journal, with the frames that its
+ * decoder needs again.
  *
  * The public client's lines can be decoded only together with all lines before them: a name is
  * defined once, and a scope begins in one line and ends in another. When the decoder of such a

@@ -1,4 +1,4 @@
-/* sessions.c - the table of sessions that are being received; see sessions.h.
+/* sessions.c - keeps the table of sessions that are being received; see sessions.h.
  *
  * Not a struct keyed, whose items move and never go: sessions are held while others are added and
  * removed. */

@@ -1,4 +1,4 @@
-/* sessions.h - the table of sessions that are being received, which senders and the loader
+/* sessions.h - keeps the table of sessions that are being received, which senders and the loader
  * share.
  *
  * A session is in the table while one of its bodies comes, one of its frames is not loaded, or it

@@ -1,4 +1,4 @@
-/* app.c - from a request's header to its handler.
+/* app.c - leads from a request's header to its handler.
  *
  * The checks come in this order: the origin, the address, the parameters, all at once, since
  * they ask nobody; then, on a worker, who asks and what they may (access); only then the body. */

@@ -1,4 +1,4 @@
-/* call.c - the steps that handlers share. */
+/* call.c - has the steps that handlers share. */
 #include "server/request/call.h"
 
 #include "server/common/logs.h"

@@ -1,4 +1,4 @@
-/* call.h - a request that has found its route: the argument of a handler.
+/* call.h - is a request that has found its route: the argument of a handler.
  *
  * Parameters have been checked, and the caller is known: a handler reads ARG(c, <route>, <name>),
  * asks the tables, and answers. Handlers run on a worker, except the few that never block. */

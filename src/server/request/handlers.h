@@ -1,5 +1,5 @@
-/* handlers.h - the handlers that schema/routes.def names: api_<handler>. There is a file for each
- * subject. */
+/* handlers.h - declares the handlers that schema/routes.def names: api_<handler>. There is a file
+ * for each subject. */
 #ifndef GPUFL_SERVER_REQUEST_HANDLERS_H
 #define GPUFL_SERVER_REQUEST_HANDLERS_H
 

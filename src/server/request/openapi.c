@@ -1,4 +1,4 @@
-/* openapi.c - tables in, an OpenAPI document out.
+/* openapi.c - turns the tables into an OpenAPI document.
  *
  * Written with one line a member and sorted as the tables are, so that a change of
  * a row is a change of a few lines of docs/openapi.json. */

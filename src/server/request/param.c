@@ -1,4 +1,4 @@
-/* param.c - texts to values, strictly, with sentences for what is wrong. */
+/* param.c - turns texts into values, strictly, with sentences for what is wrong. */
 #include "server/request/param.h"
 
 #include "base/opt.h"

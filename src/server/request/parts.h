@@ -1,4 +1,4 @@
-/* parts.h - the parts of the running server that a request may use.
+/* parts.h - has the parts of the running server that a request may use.
  *
  * Handlers reach the server through these pointers and not through server.h, so that the rooms of
  * the server form layers: the server knows its handlers, and no handler knows the server.

@@ -1,5 +1,5 @@
-/* route.c - the table, and a walk over it: next to a request's cost, a hundred comparisons of short
- * texts are nothing. */
+/* route.c - has the table, and walks over it: next to a request's cost, a hundred comparisons of
+ * short texts are nothing. */
 #include "server/request/route.h"
 
 #include "server/request/handlers.h"

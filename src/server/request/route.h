@@ -1,4 +1,4 @@
-/* route.h - the table of the server's addresses, and the search for a request's row.
+/* route.h - has the table of the server's addresses, and finds a request's row.
  *
  * Rows come from schema/routes.def. Constant after route_check; any thread. */
 #ifndef GPUFL_SERVER_REQUEST_ROUTE_H

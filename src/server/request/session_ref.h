@@ -1,4 +1,5 @@
-/* session_ref.h - the session of a request: its entry, its columns, and the start of its times.
+/* session_ref.h - finds the session of a request: its entry, its columns, and the start of its
+ * times.
  *
  * Times in columns are CLOCK_MONOTONIC of the host; answers count from the session's start, which
  * is in the session's first header line. The start is searched once and cached. [worker] */

@@ -1,4 +1,5 @@
-/* alerts.c - rounds over all rules: what holds, since when, and what is published; see alerts.h. */
+/* alerts.c - makes rounds over all rules: what holds, since when, and what is published; see
+ * alerts.h. */
 #include "server/watch/alerts.h"
 
 #include "analyze/insight/insight.h"

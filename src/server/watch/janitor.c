@@ -1,4 +1,5 @@
-/* janitor.c - rounds: drop what retention says, free what was dropped, forget what expired. */
+/* janitor.c - makes rounds: drops what retention says, frees what was dropped, forgets what
+ * expired. */
 #include "server/watch/janitor.h"
 
 #include "base/clock.h"

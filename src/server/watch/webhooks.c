@@ -1,4 +1,4 @@
-/* webhooks.c - threads that post what is due; see webhooks.h. */
+/* webhooks.c - runs threads that post what is due; see webhooks.h. */
 #include "server/watch/webhooks.h"
 
 #include "base/alloc.h"

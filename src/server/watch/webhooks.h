@@ -1,4 +1,4 @@
-/* webhooks.h - webhooks: sends the posts that alerts have written, with retries.
+/* webhooks.h - makes webhooks work: sends the posts that alerts have written, with retries.
  *
  * Threads take due posts from the small tables with a lease of limited time, so that several
  * servers share the work, and another server takes over from one that dies. A 2xx answer is a

@@ -1,4 +1,4 @@
-/* failing.c - the sessions of each workspace that are tried again, as of a thread's last
+/* failing.c - keeps the sessions of each workspace that are tried again, as of a thread's last
  * check of all its sessions; see loader/inside.h. They count for their workspace alone: others may
  * send meanwhile. */
 #include "server/intake/loader/inside.h"

@@ -1,4 +1,4 @@
-/* inside.h - what the files of the loader share. loader.c has the queues and the threads,
+/* inside.h - has what the files of the loader share. loader.c has the queues and the threads,
  * loader/session.c what a thread does with one of its sessions, row_writer.c makes rows and a
  * commit of a session's frames, loader/counts.c has a session's counts and reports about it. A
  * frame goes through the files in this order. */

@@ -1,9 +1,9 @@
-/* loader.c - the threads that load: which session is next, when to commit, what to try again.
+/* loader.c - runs the threads that load: which session is next, when to commit, what to try again.
  *
  * A queue a thread (loader/queue.h), which keeps the order of the journal within a session. A
  * thread looks at all its sessions a few dozen times a second: commits those that are due, retries
  * a few that failed, ends, closes. A session that fails costs others only the time of its retries.
- * */
+ */
 #include "server/intake/loader/loader.h"
 
 #include "base/alloc.h"

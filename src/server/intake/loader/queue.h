@@ -1,4 +1,4 @@
-/* queue.h - the queue of a loader thread, in which workspaces take turns.
+/* queue.h - keeps the queue of a loader thread, in which workspaces take turns.
  *
  * Each session has a line of frames, each workspace a line of sessions. Workspaces take turns,
  * however much each of them has waiting. Within a workspace the session with the fewest bytes is

@@ -1,4 +1,4 @@
-/* together.c - transactions of several sessions that end at about the same time: their
+/* together.c - commits transactions of several sessions that end at about the same time: their
  * entries are one transaction of the small tables, and their rows go to the store together where it
  * gains by that. */
 #include "server/intake/loader/inside.h"
