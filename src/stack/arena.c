@@ -1,4 +1,4 @@
-/* arena.c - a bump allocator with one word of state.
+/* arena.c - is a bump allocator with one word of state.
  *
  * The word is the current chunk and the bytes taken of it. A thread takes bytes by advancing the
  * word; it owns those between the old and the new value. A chunk is published before the word names

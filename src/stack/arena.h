@@ -1,4 +1,4 @@
-/* arena.h - memory for stacks, taken piece by piece and never freed.
+/* arena.h - gives memory for stacks, taken piece by piece and never freed.
  *
  * Lock-free, so that a thread with a new stack waits for no other thread; bounded, so that a
  * program cannot make the arena grow without end. */

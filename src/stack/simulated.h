@@ -1,4 +1,4 @@
-/* simulated.h - stacks that are not walked: a simulated program gives them frame by frame.
+/* simulated.h - keeps stacks that are not walked: a simulated program gives them frame by frame.
  *
  * stacks_get finds them like captured stacks, and each distinct stack is kept once in the
  * process. Their frames look like Python's and have a function, file and line. The table is

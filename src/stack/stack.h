@@ -1,4 +1,4 @@
-/* stack.h - host stacks of the program's threads, as addresses and code ids.
+/* stack.h - captures host stacks of the program's threads, as addresses and code ids.
  *
  * stacks_capture walks the calling thread's stack, native and Python frames joined, and returns
  * the id of the first capture that is equal to it: cost and memory grow with distinct stacks

@@ -1,4 +1,4 @@
-/* stack_table.c - the stacks of the process, by content.
+/* stack_table.c - keeps the stacks of the process, by content.
  *
  * Open addressing over words of (hash, id). A stack is complete and can be found by its id before
  * the word with that id is stored (release, partner: acquire in stack_table_find), so a reader sees

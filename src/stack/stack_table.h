@@ -1,4 +1,4 @@
-/* stack_table.h - the distinct stacks of the process. */
+/* stack_table.h - keeps the distinct stacks of the process. */
 #ifndef GPUFL_STACK_STACK_TABLE_H
 #define GPUFL_STACK_STACK_TABLE_H
 

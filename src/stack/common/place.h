@@ -1,5 +1,5 @@
-/* place.h - the parts of a captured stack: places, and the files of code and code objects in which
- * they are.
+/* place.h - has the parts of a captured stack: places, and the files of code and code objects in
+ * which they are.
  *
  * The readers of native and of Python frames fill these structs; stack.h returns them. */
 #ifndef GPUFL_STACK_COMMON_PLACE_H

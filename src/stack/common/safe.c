@@ -1,4 +1,4 @@
-/* safe.c - a copy that returns false if a load would fault.
+/* safe.c - makes a copy that returns false if a load would fault.
  *
  * A page is probed with a system call that reads eight bytes of it and does nothing else:
  * rt_sigprocmask with an operation that does not exist first copies the mask (EFAULT if it cannot

@@ -1,4 +1,4 @@
-/* cfi.c - from an instruction to its row: .eh_frame_hdr, FDE, CIE, and their program.
+/* cfi.c - leads from an instruction to its row: .eh_frame_hdr, FDE, CIE, and their program.
  *
  * The header's table is sorted by first instruction; a binary search finds the FDE. It and its CIE
  * contain a program, whose instructions up to pc are run. For a file without a header, cfi_index.c

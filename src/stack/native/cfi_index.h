@@ -1,4 +1,4 @@
-/* cfi_index.h - an index of unwind entries by address, for a file without .eh_frame_hdr.
+/* cfi_index.h - makes an index of unwind entries by address, for a file without .eh_frame_hdr.
  *
  * Programs that are linked with --no-eh-frame-hdr have unwind entries without the sorted table that
  * finds them. The place of .eh_frame is known only from the file's section headers; the entries

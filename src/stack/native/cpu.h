@@ -1,5 +1,5 @@
-/* cpu.h - the parts that differ between processors: DWARF's register numbers, and how to
- * read the current registers.
+/* cpu.h - has the parts that differ between processors: DWARF's register numbers, and how to read
+ * the current registers.
  *
  * The tests run on x86-64. The aarch64 part was run only in an emulator, where it
  * agrees with libgcc's unwinder on all shapes of tests/stack except one: in a signal handler the

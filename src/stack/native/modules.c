@@ -1,4 +1,4 @@
-/* modules.c - from an address to the file mapped there, without a lock.
+/* modules.c - leads from an address to the file mapped there, without a lock.
  *
  * glibc 2.35 has _dl_find_object: without locks, signal-safe, and always current. Older versions
  * have only dl_iterate_phdr, which takes the loader's lock: for them a snapshot is kept. The

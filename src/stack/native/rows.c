@@ -1,4 +1,4 @@
-/* rows.c - the table of rows: fixed size, shared by all threads, no lock.
+/* rows.c - has the table of rows: fixed size, shared by all threads, no lock.
  *
  * A slot has two words: the row, and the row mixed into the instruction's address. A slot that two
  * threads write at once, or that is read between the two writes, fits no address and is a miss. No

@@ -1,4 +1,4 @@
-/* rows.h - a table of unwind rows by instruction, each in one word: one step of a walk.
+/* rows.h - is a table of unwind rows by instruction, each in one word: one step of a walk.
  *
  * In nearly every row the CFA is the stack or frame pointer plus a number, and
  * the return address and the caller's frame pointer lie at a distance from the CFA.

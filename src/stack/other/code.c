@@ -1,4 +1,4 @@
-/* code.c - which code objects the frames of a look run.
+/* code.c - says which code objects the frames of a look run.
  *
  * A code object can be freed between two looks, and another one can get its address, with equal
  * pointers inside. So what is remembered of an address is used only if its fingerprint, computed

@@ -1,4 +1,4 @@
-/* snapshot.c - three ways in which the kernel copies: memfd, pipe, process_vm_readv.
+/* snapshot.c - has three ways in which the kernel copies: memfd, pipe, process_vm_readv.
  *
  * The system calls are made directly: sanitizers would check that the pieces of pwritev are valid
  * memory, but other threads may free them meanwhile.

@@ -1,4 +1,4 @@
-/* code.c - code objects: a key of their content, and a copy kept at first sight.
+/* code.c - keeps code objects: a key of their content, and a copy kept at first sight.
  *
  * Addresses of code objects are reused, often with the same pointers inside, for example by a
  * program that compiles text in a loop. So a frame is identified by a hash of its code's content

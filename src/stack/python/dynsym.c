@@ -1,4 +1,4 @@
-/* dynsym.c - the hash tables of loaded files, as the loader reads them.
+/* dynsym.c - reads the hash tables of loaded files, as the loader reads them.
  *
  * dl_iterate_phdr takes a lock that the loader holds only briefly, while it changes its list; a
  * file in the list is mapped. No pointer is kept. */

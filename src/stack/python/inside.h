@@ -1,4 +1,4 @@
-/* inside.h - types and functions that the parts of the Python reader share.
+/* inside.h - has types and functions that the parts of the Python reader share.
  *
  * find.c finds the interpreter and checks its layout, python.c walks the
  * frames, code.c names and keeps code objects, lines.c decodes

@@ -1,4 +1,4 @@
-/* lines.c - the line of an instruction, from a code object's line table.
+/* lines.c - finds the line of an instruction, from a code object's line table.
  *
  * There are three formats, each with a decoder. All of them contain differences from the first
  * line, so that a table is read from its start to the wanted place. A damaged table gives 0,

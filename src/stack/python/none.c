@@ -1,4 +1,4 @@
-/* none.c - a reader of Python's frames that finds none.
+/* none.c - is a reader of Python's frames that finds none.
  *
  * Only tests of native stacks link this reader, instead of the real one. */
 #include "stack/python/python.h"

@@ -1,4 +1,4 @@
-/* python.c - the calling thread's Python frames, from the interpreter's memory.
+/* python.c - reads the calling thread's Python frames, from the interpreter's memory.
  *
  * The thread's state is found by the interpreter's own thread-specific key. This works also while
  * the thread does not have the GIL, as in every long wait, and never gives the state of another
