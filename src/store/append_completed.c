@@ -1,4 +1,4 @@
-/* append_completed.c - rows of dictionaries that later rows complete: devices, threads.
+/* append_completed.c - keeps rows of dictionaries that later rows complete: devices, threads.
  *
  * There are few such rows, and all are kept in memory. A transaction's rows are merged into them.
  * With the commit, new rows become rows of the table, and completed rows are written again at their

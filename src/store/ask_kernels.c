@@ -1,4 +1,5 @@
-/* ask_kernels.c - questions about kernels: by name, by configuration, their histogram, launches. */
+/* ask_kernels.c - answers questions about kernels: by name, by configuration, their histogram,
+ * launches. */
 #include "store/kernels_found.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* ask_metrics.c - series of metrics, and of memory held. */
+/* ask_metrics.c - answers questions for series of metrics, and of memory held. */
 #include "store/ask.h"
 
 #include "base/blocks.h"

@@ -1,4 +1,4 @@
-/* ask_timeline.c - questions of the timeline: tiles, spans, single events, search.
+/* ask_timeline.c - answers questions of the timeline: tiles, spans, single events, search.
  *
  * Events belong to lanes as in analyze/model/tiles.c, which builds the pyramid; tests/store
  * compares the two. A kernel's name is that of its configuration, a scope has its own, other events

@@ -1,4 +1,4 @@
-/* queries.c - the table of the store's questions, expanded from schema/queries.def. */
+/* queries.c - has the table of the store's questions, expanded from schema/queries.def. */
 #include "store/store.h"
 
 /* clang-format off */

@@ -1,4 +1,4 @@
-/* store.h - the column store: takes rows of sessions, and gives rows and aggregates.
+/* store.h - is the column store: takes rows of sessions, and gives rows and aggregates.
  *
  * There are two engines behind one ops table: DuckDB (files under a data folder) and ClickHouse
  * (over HTTP). Only their two folders know an engine; both pass one conformance suite

@@ -1,4 +1,4 @@
-/* tables.h - the tables of a session by number, the records of schema/records.def and then the
+/* tables.h - has the tables of a session by number, the records of schema/records.def and then the
  * tables of tables.def, with the names and types of their columns. Each engine makes its statements
  * from these descriptions. Everything here is constant; any thread may read it. */
 #ifndef GPUFL_STORE_TABLES_H

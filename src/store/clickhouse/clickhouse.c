@@ -1,4 +1,4 @@
-/* clickhouse.c - the ClickHouse engine's table of operations. */
+/* clickhouse.c - has the ClickHouse engine's table of operations. */
 #include "store/append.h"
 #include "store/clickhouse/select.h"
 

@@ -1,4 +1,4 @@
-/* engine.h - what the files of the ClickHouse engine share: servers, workspaces, sessions.
+/* engine.h - has what the files of the ClickHouse engine share: servers, workspaces, sessions.
  *
  * A workspace is a database (ADR 9); its tables have a partition for each week (ADR 34). A session
  * is on one server, which its number decides; other servers have other sessions. A row counts if

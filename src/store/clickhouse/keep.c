@@ -1,4 +1,4 @@
-/* keep.c - history, exports and backups, which outlive a session's rows. */
+/* keep.c - keeps history, exports and backups, which outlive a session's rows. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* known.c - the last commit of an open session, kept in memory.
+/* known.c - keeps the last commit of an open session in memory.
  *
  * If no other process writes (store_config.alone), what this process last read or wrote is what the
  * server has, and the server is not asked for some seconds. After that it is asked, since a server

@@ -1,4 +1,4 @@
-/* layout.c - the tables of a workspace's database: their names, columns and order.
+/* layout.c - has the tables of a workspace's database: their names, columns and order.
  *
  * A table is made when its first row comes, and gets the columns of a newer version of this program
  * before that version uses the table; both cost ClickHouse only a line in a file. A column is never

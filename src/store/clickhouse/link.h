@@ -1,4 +1,4 @@
-/* link.h - connections to ClickHouse's servers, and the requests on them.
+/* link.h - makes connections to ClickHouse's servers, and the requests on them.
  *
  * A statement is the body of a POST. For an insert the body is the rows, and the statement is in
  * the query. Answers are blocks of the format Native. Name and password are in header fields: no

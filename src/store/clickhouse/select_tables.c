@@ -1,4 +1,4 @@
-/* select_tables.c - the tables that a statement may name, as sub-selects: docs/server-sql.md.
+/* select_tables.c - makes the tables that a statement may name, as sub-selects: docs/server-sql.md.
  *
  * A table has the rows that count of one session after the other, with NULL for unknown cells,
  * texts instead of ids of names, and times since the session's start. Joins are nested, since the

@@ -1,7 +1,6 @@
-/* select_user.c - the users that run clients' statements: one for each workspace, made by
- * ClickHouse's administrator, and checked before use. ClickHouse's own settings confine a user: a
- * profile that limits statements and forbids writing and settings, and a right to see only the
- * workspace's database. */
+/* select_user.c - checks the users that run clients' statements: one for each workspace, made by
+ * ClickHouse's administrator. ClickHouse's own settings confine a user: a profile that limits
+ * statements and forbids writing and settings, and a right to see only the workspace's database. */
 #include "store/clickhouse/select.h"
 
 #include "base/clock.h"

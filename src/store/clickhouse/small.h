@@ -1,4 +1,5 @@
-/* small.h - rows of small sessions: a commit's rows of all tables go to one table, with one insert.
+/* small.h - writes rows of small sessions: a commit's rows of all tables go to one table, with one
+ * insert.
  *
  * An insert of any size costs ClickHouse a part with one or two files for each column, and a
  * session has rows in some 25 tables. So a session begins small (ADR 34): its rows are rows of

@@ -1,4 +1,4 @@
-/* small_copy.h - the rows of a small session in memory, read with one statement.
+/* small_copy.h - reads the rows of a small session into memory with one statement.
  *
  * A statement costs ClickHouse more than the rows of a small session, and a report scans some 25
  * tables. [one thread] */

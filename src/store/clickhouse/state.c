@@ -1,4 +1,4 @@
-/* state.c - which rows of a session count: its last row in table `commits` says that.
+/* state.c - says which rows of a session count: its last row in table `commits` says that.
  *
  * That row is the whole commit: the number of rows of each table, the positions, and ranges of the
  * numbers of commits that count. Numbers ascend; every new writer starts a new range, since the

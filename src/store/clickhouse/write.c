@@ -1,4 +1,4 @@
-/* write.c - a transaction of a session: all of its rows count, or none.
+/* write.c - runs a transaction of a session: all of its rows count, or none.
  *
  * Rows are collected by table and sent in large blocks, at the latest with the commit. They count
  * once `commits` has a row with their number. If the answer to that row is lost, the server is

@@ -1,4 +1,4 @@
-/* duck.h - DuckDB's library, which is opened when it is first needed.
+/* duck.h - opens DuckDB's library when it is first needed.
  *
  * A machine without the library can build and test everything else; an error says where the library
  * was looked for. [any] */

@@ -1,4 +1,4 @@
-/* duck_abi.h - our declarations of the functions of DuckDB's C interface that we use.
+/* duck_abi.h - has our declarations of the functions of DuckDB's C interface that we use.
  *
  * The library is opened at run time and no header of it is needed to build
  * (docs/adr/0006-duckdb.md). Its C interface is stable within a major version: handles are opaque

@@ -1,4 +1,4 @@
-/* duckdb.c - the DuckDB engine's table of operations. */
+/* duckdb.c - has the DuckDB engine's table of operations. */
 #include "store/append.h"
 #include "store/duckdb/ask.h"
 #include "store/duckdb/select.h"

@@ -1,4 +1,4 @@
-/* engine.c - the instance and its connections.
+/* engine.c - opens the instance and its connections.
  *
  * Before the first question, everything outside the data folder is disabled for the life of the
  * instance: extensions, the network, other files. */

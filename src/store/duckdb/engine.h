@@ -1,4 +1,4 @@
-/* engine.h - what the files of the DuckDB engine share: the instance, its connections, and the
+/* engine.h - has what the files of the DuckDB engine share: the instance, its connections, and the
  * sessions that are attached to it.
  *
  * There is one instance, in memory. A large session is a database file of its own, which is

@@ -1,4 +1,4 @@
-/* scan.c - a session's rows in the order in which they came. */
+/* scan.c - reads a session's rows in the order in which they came. */
 #include "store/duckdb/engine.h"
 
 #include "store/batches.h"

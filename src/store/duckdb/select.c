@@ -1,4 +1,4 @@
-/* select.c - the server's side of a select; see select.h.
+/* select.c - is the server's side of a select; see select.h.
  *
  * The writer's lock keeps files unchanged: nothing is committed and no checkpoint is made while the
  * child reads. That is for sessions that have ended; for a live session the child reads a copy,

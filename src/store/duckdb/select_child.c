@@ -1,4 +1,4 @@
-/* select_child.c - the process that runs a client's statement; see select.h.
+/* select_child.c - is the process that runs a client's statement; see select.h.
  *
  * The process first does everything that needs files (the library, the sessions), then makes the
  * views, locks DuckDB (no external access, no changes of settings), drops its rights (no user, no

@@ -1,4 +1,4 @@
-/* select_views.c - the tables that a select may name: docs/server-sql.md.
+/* select_views.c - makes the tables that a select may name: docs/server-sql.md.
  *
  * There is a view for each record, with texts instead of ids of names, times since the session's
  * start, and all sessions one after the other; `kernels`, which joins a kernel with its launch;

@@ -1,4 +1,4 @@
-/* session_files.c - the files of a session: their names, size and removal.
+/* session_files.c - handles the files of a session: their names, size and removal.
  *
  * A file that cannot be read is set aside under a name that no session has: rows that are sent from
  * then on go to a new file, and the old rows are still there for a repair. Deleting the session

@@ -1,4 +1,4 @@
-/* session_twice.h - a session that has both records in a pack and a file. */
+/* session_twice.h - handles a session that has both records in a pack and a file. */
 #ifndef GPUFL_STORE_DUCKDB_SESSION_TWICE_H
 #define GPUFL_STORE_DUCKDB_SESSION_TWICE_H
 

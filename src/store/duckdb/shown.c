@@ -1,4 +1,4 @@
-/* shown.c - the table function small_rows; see shown.h.
+/* shown.c - has the table function small_rows; see shown.h.
  *
  * The library calls bind in the thread that prepares a statement, and the other functions in that
  * thread or in a thread of its own, but never two at once for one use of the function. State

@@ -1,4 +1,4 @@
-/* small.h - sessions without a separate file.
+/* small.h - handles sessions without a separate file.
  *
  * A session begins small: its commits go to its workspace's pack (pack.h), and DuckDB has nothing
  * of it. A reader gets an image of its records (image.h), which scans read, and which is shown to

@@ -1,4 +1,4 @@
-/* sql.c - statements; see sql.h. */
+/* sql.c - runs statements; see sql.h. */
 #include "store/duckdb/sql.h"
 
 #include "base/alloc.h"

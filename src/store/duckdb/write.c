@@ -1,4 +1,4 @@
-/* write.c - a transaction of a session with a file: all of its rows count, or none.
+/* write.c - runs a transaction of a session with a file: all of its rows count, or none.
  *
  * A table is made when its first row comes, inside that transaction: a file has only the tables
  * that its session needs, and an older file gets new tables in this way, too. New columns of old

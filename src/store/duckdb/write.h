@@ -1,4 +1,4 @@
-/* write.h - the state that a session's writer keeps between transactions. */
+/* write.h - keeps the state that a session's writer keeps between transactions. */
 #ifndef GPUFL_STORE_DUCKDB_WRITE_H
 #define GPUFL_STORE_DUCKDB_WRITE_H
 

@@ -1,4 +1,4 @@
-/* image.c - rows in memory; see image.h. Their bytes: image_code.c. */
+/* image.c - keeps rows in memory; see image.h. Their bytes: image_code.c. */
 #include "store/duckdb/pack/image.h"
 
 #include "base/alloc.h"

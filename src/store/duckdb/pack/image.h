@@ -1,4 +1,4 @@
-/* image.h - the rows of a small session in memory, and as bytes of a pack (pack.h).
+/* image.h - keeps the rows of a small session in memory, and as bytes of a pack (pack.h).
  *
  * The bytes have the names of tables, and newer versions of the program add columns only at the end
  * of a table. So in bytes of an older version the missing cells are unknown. Rows keep the order in

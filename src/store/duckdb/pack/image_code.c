@@ -1,4 +1,4 @@
-/* image_code.c - an image as bytes: section by section, a table's rows column by column.
+/* image_code.c - writes an image as bytes: section by section, a table's rows column by column.
  *
  *   section  := 1 table columns rows column…     rows of a table
  *             | 2 table columns place cell…      a row written again

@@ -1,4 +1,4 @@
-/* pack.c - sessions and their records; see pack.h. The files: files.c, open.c.
+/* pack.c - keeps sessions and their records; see pack.h. The files: files.c, open.c.
  *
  * The table is not a struct keyed, whose items move and cannot be removed: pointers to sessions are
  * held while others are added and removed. */

@@ -1,4 +1,4 @@
-/* pack.h - files that small sessions of a workspace share.
+/* pack.h - keeps files that small sessions of a workspace share.
  *
  * A pack is the file "<root>/<workspace>/<day>-<number>.pack": a head, then records. A record is
  * the bytes of an image (image.h) that one commit of a session added, or of all its commits so far;
