@@ -1,4 +1,5 @@
-/* disassemble.h - the instructions of functions in one of AMD's code objects, with source lines.
+/* disassemble.h - reads the instructions of functions in one of AMD's code objects, with source
+ * lines.
  *
  * llvm-objdump is run and its output read; lines come from DWARF, which libdw reads. Padding after
  * a function's end is left out. A damaged file may claim functions that are longer than the file,

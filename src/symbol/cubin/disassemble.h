@@ -1,4 +1,4 @@
-/* disassemble.h - the instructions of functions in a cubin, with their source lines.
+/* disassemble.h - reads the instructions of functions in a cubin, with their source lines.
  *
  * NVIDIA's nvdisasm is run and its output read, because the encoding of a cubin's instructions is
  * not public. nvdisasm reads the line table, too. Output lines that are not understood are skipped.

@@ -1,4 +1,4 @@
-/* ptx.h - the PTX in a cubin, function by function.
+/* ptx.h - reads the PTX in a cubin, function by function.
  *
  * A GPU loads machine code. If line information was requested (-lineinfo, -G), the assembler leaves
  * a copy of the PTX in the cubin: lines without indentation, each followed by a NUL. This holds for

@@ -1,5 +1,5 @@
-/* instruction.h - an instruction of device code, as the vendors' readers report it, and the request
- * to such a reader. */
+/* instruction.h - describes an instruction of device code, as the vendors' readers report it, and
+ * the request to such a reader. */
 #ifndef GPUFL_SYMBOL_DEVICE_INSTRUCTION_H
 #define GPUFL_SYMBOL_DEVICE_INSTRUCTION_H
 

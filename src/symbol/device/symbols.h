@@ -1,4 +1,4 @@
-/* symbols.h - numbers of the functions of device code in its symbol table, by name.
+/* symbols.h - reads numbers of the functions of device code in its symbol table, by name.
  *
  * nvdisasm takes numbers, but not every library that names a function gives its number. All values
  * of the file are checked (file.h). Called by the owner's thread only. */

@@ -1,4 +1,4 @@
-/* address_map.c - a sorted array; each element has the highest end of it and of those before. */
+/* address_map.c - is a sorted array; each element has the highest end of it and of those before. */
 #include "symbol/dwarf/address_map.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* dw.c - one attempt per process to open libdw. */
+/* dw.c - makes one attempt per process to open libdw. */
 #include "symbol/dwarf/dw.h"
 
 #include "base/process/dl.h"

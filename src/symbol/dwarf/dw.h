@@ -1,4 +1,4 @@
-/* dw.h - elfutils' libdw, opened when it is first needed.
+/* dw.h - opens elfutils' libdw when it is first needed.
  *
  * On a machine without libdw the functions' names still come from symbol tables, and
  * a sentence says what to install. [any] */

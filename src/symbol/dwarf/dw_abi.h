@@ -1,4 +1,4 @@
-/* dw_abi.h - our own declarations of the part of elfutils' binary interface that is used.
+/* dw_abi.h - has our own declarations of the part of elfutils' binary interface that is used.
  *
  * The library is opened at run time, and the build does not need its headers
  * (docs/adr/0004-libdw.md). If they are installed, tests/unit/symbol/test_abi_dw.c compares

@@ -1,4 +1,4 @@
-/* lines.h - addresses to functions, files and lines by DWARF, inlined calls included.
+/* lines.h - turns addresses into functions, files and lines by DWARF, inlined calls included.
  *
  * libdw reads the format. Sorted tables here say which unit and function contain an address,
  * because libdw's own search walks a unit's entries from the start for every address, and finds

@@ -1,4 +1,4 @@
-/* file.h - the parts of a 64-bit ELF file that symbols need, read with pread(2).
+/* file.h - reads the parts of a 64-bit ELF file that symbols need, with pread(2).
  *
  * Every offset and size in the file is checked against its size, so that a damaged file is an
  * error. The file is not mapped, because a mapping raises SIGBUS if the file shrinks. Sections are

@@ -1,4 +1,4 @@
-/* symbols.h - functions of an ELF file by address, from its symbol table.
+/* symbols.h - finds functions of an ELF file by address, from its symbol table.
  *
  * A function has the address and size in the table. An address between functions does not get the
  * name of the nearest symbol before it, because in a stripped file that is some other function.

@@ -1,4 +1,4 @@
-/* match.h - patterns of kernels' names: the paths of rules.def and kinds.def.
+/* match.h - matches patterns of kernels' names: the paths of rules.def and kinds.def.
  *
  * A path is a name without return type, parameters, template arguments and unnamed namespaces. In a
  * pattern * is any text, # a number, and both are captured; ? is a letter. [any] */

@@ -1,4 +1,4 @@
-/* rule_parts.h - the parts of a short name from template arguments: types, functors, tiles.
+/* rule_parts.h - writes the parts of a short name from template arguments: types, functors, tiles.
  * [any] */
 #ifndef GPUFL_SYMBOL_NAMES_RULE_PARTS_H
 #define GPUFL_SYMBOL_NAMES_RULE_PARTS_H

@@ -1,4 +1,4 @@
-/* rules.h - short names of kernels of libraries, by rules.def. [any] */
+/* rules.h - makes short names of kernels of libraries, by rules.def. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_RULES_H
 #define GPUFL_SYMBOL_NAMES_RULES_H
 

@@ -1,4 +1,4 @@
-/* span.h - pieces of demangled names, for the files that shorten them. [any] */
+/* span.h - writes pieces of demangled names, for the files that shorten them. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_SPAN_H
 #define GPUFL_SYMBOL_NAMES_SPAN_H
 

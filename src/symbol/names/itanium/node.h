@@ -1,4 +1,4 @@
-/* node.h - the tree of a mangled C++ name, which the parser builds and the printer writes.
+/* node.h - has the tree of a mangled C++ name, which the parser builds and the printer writes.
  *
  * Nodes are in the parser's arena and are freed with it. A node may have several parents, and a
  * forward reference may make a cycle; the printer's budgets end it. [any] */

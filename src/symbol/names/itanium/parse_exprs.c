@@ -1,4 +1,4 @@
-/* parse_exprs.c - <expression>: operators, calls, casts, initializers, folds. */
+/* parse_exprs.c - parses <expression>: operators, calls, casts, initializers, folds. */
 #include "symbol/names/itanium/parser.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* parse_names.c - <encoding>, <name>, <nested-name>, <local-name> and <special-name>. */
+/* parse_names.c - parses <encoding>, <name>, <nested-name>, <local-name> and <special-name>. */
 #include "symbol/names/itanium/parser.h"
 
 #include <string.h>

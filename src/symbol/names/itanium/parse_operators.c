@@ -1,4 +1,5 @@
-/* parse_operators.c - the operators of C++ by their two letters, as names and in expressions. */
+/* parse_operators.c - has the operators of C++ by their two letters, as names and in
+ * expressions. */
 #include "symbol/names/itanium/parser.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* parse_parts.c - <unqualified-name> and <substitution>: identifiers, operators, constructors. */
+/* parse_parts.c - parses <unqualified-name> and <substitution>: identifiers, operators,
+ * constructors. */
 #include "symbol/names/itanium/parser.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* parse_primaries.c - <expr-primary> and <unresolved-name>. */
+/* parse_primaries.c - parses <expr-primary> and <unresolved-name>. */
 #include "symbol/names/itanium/parser.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* parse_templates.c - template arguments, template parameters, closures. */
+/* parse_templates.c - parses template arguments, template parameters, closures. */
 #include "symbol/names/itanium/parser.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* parse_types.c - <type>. */
+/* parse_types.c - parses <type>. */
 #include "symbol/names/itanium/parser.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* parser.c - the arena and the small functions of the Itanium parser. */
+/* parser.c - has the arena and the small functions of the Itanium parser. */
 #include "symbol/names/itanium/parser.h"
 
 #include "base/alloc.h"

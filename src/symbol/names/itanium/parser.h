@@ -1,4 +1,4 @@
-/* parser.h - what the files of the Itanium parser share: the arena, the tables, the cursor.
+/* parser.h - has what the files of the Itanium parser share: the arena, the tables, the cursor.
  *
  * Every parse_… function reads its production at the cursor. It returns NULL if the text does not
  * follow the grammar, if memory runs out (error is set) or if the nesting is too deep (error is

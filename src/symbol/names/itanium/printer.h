@@ -1,5 +1,5 @@
-/* printer.h - what node_print.c and node_parts.c share: the state of the printer, and the functions
- * for nodes that are written alike on the left and the right side of a name. */
+/* printer.h - has what node_print.c and node_parts.c share: the state of the printer, and the
+ * functions for nodes that are written alike on the left and the right side of a name. */
 #ifndef GPUFL_SYMBOL_NAMES_ITANIUM_PRINTER_H
 #define GPUFL_SYMBOL_NAMES_ITANIUM_PRINTER_H
 

@@ -1,4 +1,5 @@
-/* puny.c - identifiers of Rust that are not ASCII: Punycode (RFC 3492) with _ as its dash. */
+/* puny.c - decodes identifiers of Rust that are not ASCII: Punycode (RFC 3492) with _ as its
+ * dash. */
 #include "symbol/names/rust/v0.h"
 
 #include <string.h>

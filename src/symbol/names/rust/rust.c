@@ -1,4 +1,4 @@
-/* rust.c - Rust's legacy scheme, and the choice between it and v0. */
+/* rust.c - reads Rust's legacy scheme, and chooses between it and v0. */
 #include "symbol/names/rust/rust.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* v0.h - Rust's v0 scheme (RFC 2603), for rust.c alone. [any] */
+/* v0.h - reads rust's v0 scheme (RFC 2603), for rust.c alone. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_RUST_V0_H
 #define GPUFL_SYMBOL_NAMES_RUST_V0_H
 
