@@ -1,4 +1,4 @@
-/* decimal.h - decimal fractions as two integers: mantissa x 10^exponent.
+/* decimal.h - writes decimal fractions as two integers: mantissa x 10^exponent.
  *
  * Counters have values such as 41.25 or 1.23457e+08; cells of records are
  * integers. The pair is exact, has one form (no trailing zeros; zero is 0 x 10^0)

@@ -1,4 +1,4 @@
-/* digits.h - decimal digits from memory, eight at a time; base/digits.h writes them.
+/* digits.h - reads decimal digits from memory, eight at a time; base/digits.h writes them.
  *
  * Cells of a log are mostly short numbers whose length varies, so a loop over
  * digits costs one mispredicted branch for each cell. These routines treat eight

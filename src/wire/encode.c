@@ -1,4 +1,4 @@
-/* encode.c - rows, names and headers to lines; see encode.h for their shape.
+/* encode.c - turns rows, names and headers into lines; see encode.h for their shape.
  *
  * This is the collector's hot path: a million kernel rows a second on one thread. A
  * batch is written column by column; room for a whole column is reserved once,

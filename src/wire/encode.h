@@ -1,4 +1,4 @@
-/* encode.h - rows, names and headers to NDJSON lines. No I/O, no threads.
+/* encode.h - turns rows, names and headers into NDJSON lines. No I/O, no threads.
  *
  * A batch is one line, one array per column:
  * {"type":"kernel","rows":3,"start":[900,12,11],"duration":[4,4,5],"stream":1} TIME and DELTA

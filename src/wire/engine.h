@@ -1,5 +1,5 @@
-/* engine.h - the engines, as schema/engines.def has them, for every module that asks what an engine
- * records. Constants. */
+/* engine.h - describes the engines, as schema/engines.def has them, for every module that asks what
+ * an engine records. Constants. */
 #ifndef GPUFL_WIRE_ENGINE_H
 #define GPUFL_WIRE_ENGINE_H
 

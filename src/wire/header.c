@@ -1,4 +1,4 @@
-/* header.c - the table of header.h. */
+/* header.c - has the table of header.h. */
 #include "wire/header.h"
 
 #include <string.h>

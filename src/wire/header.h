@@ -1,5 +1,5 @@
-/* header.h - the fields of a part's header line as a table, which the encoder, the decoder and the
- * documentation share. Everything here is constant; any thread may read it. */
+/* header.h - has the fields of a part's header line as a table, which the encoder, the decoder and
+ * the documentation share. Everything here is constant; any thread may read it. */
 #ifndef GPUFL_WIRE_HEADER_H
 #define GPUFL_WIRE_HEADER_H
 

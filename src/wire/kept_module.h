@@ -1,4 +1,4 @@
-/* kept_module.h - the name of a file that holds what a session keeps of one module.
+/* kept_module.h - makes the name of a file that holds what a session keeps of one module.
  *
  * If a program's file may be gone when the session is read, an ELF file with its symbols is kept in
  * the session's folder (capture/stacks/keep.h). The name is made of the module's id, so that a

@@ -1,4 +1,4 @@
-/* limits.h - limits that encoder and decoder share, beyond those of encode.h. */
+/* limits.h - has limits that encoder and decoder share, beyond those of encode.h. */
 #ifndef GPUFL_WIRE_LIMITS_H
 #define GPUFL_WIRE_LIMITS_H
 

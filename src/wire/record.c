@@ -1,4 +1,4 @@
-/* record.c - the tables of record.h, expanded from schema/records.def. */
+/* record.c - has the tables of record.h, expanded from schema/records.def. */
 #include "wire/record.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* record.h - the record model: every row record of schema/records.def as a C
- * struct and as a table.
+/* record.h - is the record model: every row record of schema/records.def as a C struct and as a
+ * table.
  *
  * All cells are int64_t, so that one encoder, one decoder and one column type
  * serve every record: struct kernel_row is an array of int64_t with names. HEX

@@ -1,6 +1,6 @@
-/* rows.h - the typed rows: `struct kernel_row` and so on, generated from
- * schema/records.def, and the index of each column: KERNEL_start is spelled
- * COL_kernel_start. A row is laid out as column_count int64_t in table order. */
+/* rows.h - has the typed rows: `struct kernel_row` and so on, generated from schema/records.def,
+ * and the index of each column: KERNEL_start is spelled COL_kernel_start. A row is laid out as
+ * column_count int64_t in table order. */
 #ifndef GPUFL_WIRE_ROWS_H
 #define GPUFL_WIRE_ROWS_H
 

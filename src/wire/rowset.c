@@ -1,5 +1,5 @@
-/* rowset.c - open addressing with linear probing; removal closes the gap by
- * shifting, so that there are no tombstones. At most half of the slots are used. */
+/* rowset.c - uses open addressing with linear probing; removal closes the gap by shifting, so that
+ * there are no tombstones. At most half of the slots are used. */
 #include "wire/rowset.h"
 
 #include "base/alloc.h"

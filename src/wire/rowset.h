@@ -1,4 +1,4 @@
-/* rowset.h - a hash set of short rows of int64_t, found by their leading cells.
+/* rowset.h - is a hash set of short rows of int64_t, found by their leading cells.
  *
  * Used to give ids to things that are known only by their values (launch configurations of a
  * foreign log), and to look things up by a foreign id (open scopes). Row pointers are valid until

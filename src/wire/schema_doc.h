@@ -1,4 +1,4 @@
-/* schema_doc.h - the record tables as documentation: Markdown for people, JSON for programs.
+/* schema_doc.h - writes the record tables as documentation: Markdown for people, JSON for programs.
  * docs/format.md holds the Markdown; a test compares the two. Called by any thread. */
 #ifndef GPUFL_WIRE_SCHEMA_DOC_H
 #define GPUFL_WIRE_SCHEMA_DOC_H

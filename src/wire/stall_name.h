@@ -1,4 +1,4 @@
-/* stall_name.h - one spelling for the names that drivers give to stall reasons.
+/* stall_name.h - finds one spelling for the names that drivers give to stall reasons.
  *
  * CUPTI's names are "smsp__pcsamp_warps_issue_stalled_long_scoreboard", with or without
  * "_not_issued" at the end; older interfaces and tools show "Long Scoreboard". All of them

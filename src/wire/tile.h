@@ -1,4 +1,4 @@
-/* tile.h - the level-of-detail pyramid of a timeline.
+/* tile.h - makes the level-of-detail pyramid of a timeline.
  *
  * A timeline has lanes; events of a lane have a start and a duration. A view is a
  * window of time, drawn in at most some thousand columns. Level k of the pyramid

@@ -1,4 +1,4 @@
-/* wait_call.h - the calls in which the program can wait for the GPU, as numbers of wait.call.
+/* wait_call.h - lists the calls in which the program can wait for the GPU, as numbers of wait.call.
  *
  * Backends write these numbers and the analysis reads them. */
 #ifndef GPUFL_WIRE_WAIT_CALL_H

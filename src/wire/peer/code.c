@@ -1,5 +1,5 @@
-/* code.c - device code of the public client's format: functions, the text and the
- * lines of their instructions, and the text of source files.
+/* code.c - reads device code of the public client's format: functions, the text and the lines of
+ * their instructions, and the text of source files.
  *
  * A function there is a text, "<demangled name>@<source path>", under a function_id, and
  * since some version its mangled symbol under the same id; disassembly names it by the

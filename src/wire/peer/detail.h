@@ -1,4 +1,5 @@
-/* detail.h - detail lines of kernels in the public client's format, and a cache of those read.
+/* detail.h - reads detail lines of kernels in the public client's format, and a cache of those
+ * read.
  *
  * Such a log has a detail line for each kernel, and most of these lines differ only in the number
  * of the kernel. So the values of a line are kept with its text, and a line that has the same bytes

@@ -1,5 +1,5 @@
-/* encode.h - our headers, dictionaries and rows as the lines of the public
- * GPUFlight client's format. No I/O, no threads.
+/* encode.h - writes our headers, dictionaries and rows as the lines of the public GPUFlight
+ * client's format. No I/O, no threads.
  *
  * `gpufl export --format gpuflight` uses this encoder, and so does a capture that writes that
  * format directly. Each channel has a buffer in which lines collect; the caller

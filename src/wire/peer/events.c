@@ -1,7 +1,7 @@
-/* events.c - event rows of the public client's format other than kernels
- * and scopes. Each line type has a function, which turns p->rows or a line into rows
- * of ours. What that format does not say stays unknown, and so do its optional
- * metrics with the value 0, which the client writes for unknown. */
+/* events.c - reads event rows of the public client's format other than kernels and scopes. Each
+ * line type has a function, which turns p->rows or a line into rows of ours. What that format does
+ * not say stays unknown, and so do its optional metrics with the value 0, which the client writes
+ * for unknown. */
 #include "wire/peer/reader.h"
 
 /* Returns the row's time, or CELL_NULL. */

@@ -1,4 +1,4 @@
-/* format.c - the tables of format.h. */
+/* format.c - has the tables of format.h. */
 #include "wire/peer/format.h"
 
 #include "wire/engine.h"

@@ -1,4 +1,4 @@
-/* format.h - facts of the public GPUFlight client's format that reading
+/* format.h - has facts of the public GPUFlight client's format that reading
  * (read.c) and writing (encode.c) share. Everything here is constant; any thread may read it. */
 #ifndef GPUFL_WIRE_PEER_FORMAT_H
 #define GPUFL_WIRE_PEER_FORMAT_H

@@ -1,4 +1,4 @@
-/* kernel.c - kernels of the public client's format.
+/* kernel.c - reads kernels of the public client's format.
  *
  * A batch of kernels is followed by one detail line for each row that announces
  * one. The batch waits until another kind of line comes; details find their row

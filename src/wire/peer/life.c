@@ -1,4 +1,4 @@
-/* life.c - the lines of a session's life in the public client's format.
+/* life.c - reads the lines of a session's life in the public client's format.
  *
  * job_start, shutdown and capabilities are in all four channels; the first
  * line of each counts. */

@@ -1,4 +1,4 @@
-/* profile.c - samples, metrics of instructions and counters of the public client's format.
+/* profile.c - reads samples, metrics of instructions and counters of the public client's format.
  *
  * The sample_kind of a profile row says which of three things it is. Samples have the time at
  * which they were decoded and the scope that was open then; here that time is the end of a

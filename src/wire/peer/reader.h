@@ -1,4 +1,4 @@
-/* reader.h - the internals of peer.h's reader, shared by
+/* reader.h - has the internals of peer.h's reader, shared by
  *   read.c        which lines are known; feed, flush, finish
  *   out.c    names and rows on their way to the visitor
  *   life.c   a session's life: job_start, dictionaries, capabilities, …

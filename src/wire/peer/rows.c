@@ -1,6 +1,6 @@
-/* rows.c - event rows as batches and lines of the public client's format:
- * batches in general, work on the GPU, and the table of which function writes which record.
- * Scopes are in rows_scope.c, metrics in rows_host.c. */
+/* rows.c - writes event rows as batches and lines of the public client's format: batches in
+ * general, work on the GPU, and the table of which function writes which record. Scopes are in
+ * rows_scope.c, metrics in rows_host.c. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "wire/decimal.h"

@@ -1,5 +1,5 @@
-/* rows_code.c - instructions, sources and engines' settings as lines of the public
- * client's format.
+/* rows_code.c - writes instructions, sources and engines' settings as lines of the public client's
+ * format.
  *
  * Texts of instructions become cubin_disassembly, one line for adjacent rows of a function;
  * their source lines become profile rows of kind 2, once and on the session's own clock. For

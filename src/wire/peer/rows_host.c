@@ -1,4 +1,4 @@
-/* rows_host.c - metrics and windows as lines of the public client's format. */
+/* rows_host.c - writes metrics and windows as lines of the public client's format. */
 #include "wire/limits.h"
 #include "wire/peer/state.h"
 

@@ -1,4 +1,4 @@
-/* rows_profile.c - samples, metrics of instructions and counters as rows of the public
+/* rows_profile.c - writes samples, metrics of instructions and counters as rows of the public
  * client's format.
  *
  * In that format the time of a sample is when it was decoded, which is the end of our window. A

@@ -1,4 +1,4 @@
-/* rows_scope.c - scopes as begins and ends of the public client's format.
+/* rows_scope.c - writes scopes as begins and ends of the public client's format.
  *
  * In that format the parent of a scope is the scope that is open one level up when the
  * scope begins, in the order of the rows. Our rows come when a scope ends, inner scopes

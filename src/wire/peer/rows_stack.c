@@ -1,4 +1,4 @@
-/* rows_stack.c - call stacks of ours as the texts of the public client's format.
+/* rows_stack.c - writes call stacks of ours as the texts of the public client's format.
  *
  * A text is outer|…|inner, with one piece for each function, also for inlined ones:
  * "step (train.py:90)" if file and line are known and readers accept the path as a source, else

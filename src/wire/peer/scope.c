@@ -1,4 +1,4 @@
-/* scope.c - scopes of the public client's format, and paths of scopes.
+/* scope.c - reads scopes of the public client's format, and paths of scopes.
  *
  * Two things name scopes in that format: begin and end rows, which have an instance and a
  * depth but neither thread nor parent, and the user_scope text of a kernel's

@@ -1,4 +1,4 @@
-/* stack.c - call stacks of the public client's format as frames and stacks of ours.
+/* stack.c - reads call stacks of the public client's format as frames and stacks of ours.
  *
  * In that format a stack is a text, outer|…|inner, under a function_id (waits) or in a kernel's
  * detail line. The client itself writes demangled functions alone; a file and a line are used

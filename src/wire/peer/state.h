@@ -1,5 +1,5 @@
-/* state.h - the internals of the peer encoder, shared by encode.c (what the encoder
- * has learnt, and the lines of a session's life), rows.c, rows_scope.c,
+/* state.h - has the internals of the peer encoder, shared by encode.c (what the encoder has learnt,
+ * and the lines of a session's life), rows.c, rows_scope.c,
  * rows_host.c, rows_profile.c and rows_code.c (event lines). */
 #ifndef GPUFL_WIRE_PEER_STATE_H
 #define GPUFL_WIRE_PEER_STATE_H
