@@ -1,4 +1,4 @@
-/* option_row.h - what the words in a row of options.def mean, for tables made of the rows.
+/* option_row.h - says what the words in a row of options.def mean, for tables made of the rows.
  *
  * TEXT_kind(fallback) is the default as text, LIMITS_range the least and the most value, IS_field
  * whether struct gpufl_options has the option, and PUBLIC_field(name) where in that struct. */
