@@ -9,10 +9,12 @@
 
 #include <cmocka.h>
 
-/* A test that needs nothing from a setup function; lists name it as cmocka_unit_test(name). */
+/* Begins a test that needs nothing from a setup function; lists name it as
+ * cmocka_unit_test(name). */
 #define TEST(name) static void name(void **state __attribute__((unused)))
 
-/* How long a test waits at the most for what must come, ns; it goes on as soon as that is there. */
+/* Limits how long a test waits at the most for what must come, ns; it goes on as soon as that is
+ * there. */
 #define PATIENCE_NS INT64_C(120000000000)
 
 /* This build has a sanitizer. */

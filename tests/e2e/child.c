@@ -1,4 +1,4 @@
-/* child.c - processes under test. */
+/* child.c - runs processes under test. */
 #include "child.h"
 #include "tests/test.h"
 

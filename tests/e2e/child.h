@@ -1,4 +1,4 @@
-/* child.h - processes under test: started, watched and ended with deadlines.
+/* child.h - runs processes under test: started, watched and ended with deadlines.
  *
  * Every wait has one: a test that hangs fails with the output of the child so far. Called by one
  * thread only. */
@@ -12,7 +12,7 @@
 
 enum child_stream { CHILD_OUT, CHILD_ERR, CHILD_STREAMS };
 
-/* What the child wrote to a stream so far. */
+/* Holds what the child wrote to a stream so far. */
 struct child_text {
     char *data; /* NUL-terminated, owned */
     size_t len;
@@ -56,7 +56,7 @@ void child_free(struct child *c);
 
 /* ---- gpufl ------------------------------------------------------------------------------- */
 
-/* A directory for one test, removed with all below it. */
+/* Describes a directory for one test, which is removed with all below it. */
 struct world {
     char dir[PATH_MAX];
 };
@@ -64,12 +64,12 @@ struct world {
 void world_open(struct world *w);
 void world_close(struct world *w);
 
-/* Paths of the built things: the gpufl command and the program to trace. */
+/* These return the paths of the built things: the gpufl command and the program to trace. */
 const char *path_gpufl(void);
 
-/* The gpufl that reads sessions: that of GPUFL_READER, else path_gpufl(). Reading uses one thread,
- * and takes 5 to 20 times as long with a sanitizer: scripts/test then names the release build's
- * gpufl. */
+/* Returns the path of the gpufl that reads sessions: that of GPUFL_READER, else path_gpufl().
+ * Reading uses one thread, and takes 5 to 20 times as long with a sanitizer: scripts/test then
+ * names the release build's gpufl. */
 const char *path_reader(void);
 const char *path_program(void);
 
@@ -78,7 +78,7 @@ const char *path_program(void);
 int gpufl_run(struct world *w, struct child *c, const char *const *env, const char *input,
               const char *const *args);
 
-/* gpufl_run with the arguments as a variable list: gpufl(&w, &c, "trace", "x"). */
+/* Does what gpufl_run does, with the arguments as a variable list: gpufl(&w, &c, "trace", "x"). */
 #define gpufl(w, c, ...) gpufl_run(w, c, NULL, NULL, (const char *const[]){__VA_ARGS__, NULL})
 
 #endif

@@ -1,4 +1,4 @@
-/* in_scope.c - a program with a session of gpufl that opens and closes scopes on command.
+/* in_scope.c - is a program with a session of gpufl that opens and closes scopes on command.
  *
  * Lines of its standard input: "begin NAME", "end" (the innermost scope), "kill" (ends at once, as
  * by SIGKILL). It answers each with "done", and ends with its input. The session's options come

@@ -1,5 +1,5 @@
-/* kafka_mock.c - brokers for tests: librdkafka's mock cluster as a process of its own, to which an
- * agent and a server connect. Nothing of the cluster is on disk.
+/* kafka_mock.c - runs brokers for tests: librdkafka's mock cluster as a process of its own, to
+ * which an agent and a server connect. Nothing of the cluster is on disk.
  *
  *   kafka_mock BROKERS
  *

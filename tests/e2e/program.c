@@ -1,5 +1,5 @@
-/* program.c - the program that the tests trace: for a tracer it uses the
- * GPU like a CUDA program, and then behaves as its first
+/* program.c - is the program that the tests trace: for a tracer it uses the GPU like a CUDA
+ * program, and then behaves as its first
  * argument says.
  *
  * What the CUDA driver does inside cuInit is done here by hand: the library named

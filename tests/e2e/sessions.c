@@ -1,4 +1,4 @@
-/* sessions.c - what a traced run left on disk. */
+/* sessions.c - reads what a traced run left on disk. */
 #include "sessions.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_trace_input.c - wrong command lines and environments: one clear sentence,
- * the right exit code, and a program that was named correctly runs. */
+/* test_trace_input.c - tests wrong command lines and environments: one clear sentence, the right
+ * exit code, and a program that was named correctly runs. */
 #include "child.h"
 #include "sessions.h"
 #include "tests/test.h"

@@ -1,6 +1,6 @@
-/* test_trace_monitor.c - `gpufl trace -e Monitor` of programs that never use the GPU: gpufl samples
- * for as long as they run, says that they did not initialize CUDA, and changes nothing; and the
- * environment can say where and under which name a run is kept. */
+/* test_trace_monitor.c - tests `gpufl trace -e Monitor` of programs that never use the GPU: gpufl
+ * samples for as long as they run, says that they did not initialize CUDA, and changes nothing; and
+ * the environment can say where and under which name a run is kept. */
 #include "child.h"
 #include "sessions.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* test_trace_passes.c - the command run once per engine: the session and environment of each pass,
- * the end of passes, and that all passes get equal input. */
+/* test_trace_passes.c - tests the command run once per engine: the session and environment of each
+ * pass, the end of passes, and that all passes get equal input. */
 #include "child.h"
 #include "sessions.h"
 #include "tests/test.h"

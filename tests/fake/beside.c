@@ -1,5 +1,5 @@
-/* beside.c - a CUDA program over the fake driver in which a thread is inside a launch while
- * the counting of instructions begins in another context.
+/* beside.c - is a CUDA program over the fake driver in which a thread is inside a launch while the
+ * counting of instructions begins in another context.
  *
  *   fake_beside created   the context is created meanwhile
  *   fake_beside young     it was created before, and its first launch comes meanwhile

@@ -1,4 +1,4 @@
-/* cupti.h - what the files of the fake profiling library share. Called by any thread. */
+/* cupti.h - has what the files of the fake profiling library share. Called by any thread. */
 #ifndef GPUFL_TESTS_FAKE_CUPTI_H
 #define GPUFL_TESTS_FAKE_CUPTI_H
 
@@ -21,7 +21,7 @@ int scripted(const char *function);
             return result_;                                                                        \
     } while (0)
 
-/* The words of FAKE_CUPTI for the library as a whole; constant once they are read. */
+/* Holds the words of FAKE_CUPTI for the library as a whole; constant once they are read. */
 extern struct fake_script {
     uint32_t version;
     bool subscribed, shuffle, alien, privileges, deaf;
@@ -38,7 +38,7 @@ bool driver_faulted(void);
 /* Notes a loaded module: its code has the kernels that it describes. */
 void pc_module(const char *image, size_t size);
 
-/* Take a word of the script. [while it is read] */
+/* These take a word of the script. [while it is read] */
 void pc_script(const char *word);
 void pm_script(const char *word);
 void range_script(const char *word);

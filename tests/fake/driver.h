@@ -1,5 +1,5 @@
-/* driver.h - what the files of the fake driver share: reports to the profiling library,
- * streams and the work queued on them, and waits for that work. */
+/* driver.h - has what the files of the fake driver share: reports to the profiling library, streams
+ * and the work queued on them, and waits for that work. */
 #ifndef GPUFL_TESTS_FAKE_DRIVER_H
 #define GPUFL_TESTS_FAKE_DRIVER_H
 
@@ -19,7 +19,7 @@ enum {
     DRIVER_E_FAULT = 700 /* an illegal address */
 };
 
-/* A kernel of a loaded module, as the comment before its code describes it. */
+/* Describes a kernel of a loaded module, as the comment before its code describes it. */
 struct fake_kernel {
     char name[256];
     unsigned registers, local, shared; /* per thread, bytes a thread, static bytes a block */
@@ -29,7 +29,7 @@ struct fake_kernel {
 /* cuInit has returned. [any] */
 bool driver_initialized(void);
 
-/* A driver call, with the callbacks around it. */
+/* Describes a driver call, with the callbacks around it. */
 struct call {
     uint32_t cbid, correlation;
     const char *function, *symbol;
@@ -64,14 +64,14 @@ void wait_until(int64_t ns);
 int depth_take(void);
 void depth_ends(int place, int64_t ns);
 
-/* The time at which work that could begin at ns begins, if another process takes turns on the GPU
- * (slices.c). */
+/* Returns the time at which work that could begin at ns begins, if another process takes turns on
+ * the GPU (slices.c). */
 int64_t slices_begin(int64_t ns);
 
-/* The kernel of a function; NULL: the function is no kernel. */
+/* Returns the kernel of a function; NULL: the function is no kernel. */
 const struct fake_kernel *module_kernel(const void *function);
-/* The kernel of a handle that is launched: a function or a kernel of a library; NULL: the handle is
- * a mangled name. */
+/* Returns the kernel of a handle that is launched: a function or a kernel of a library; NULL: the
+ * handle is a mangled name. */
 const struct fake_kernel *launched_kernel(const void *handle);
 
 /* Returns true for memory that the driver gave to the host. */

@@ -1,4 +1,4 @@
-/* files_plug.c - a library that waits for the GPU in a function of its own: see files.c. */
+/* files_plug.c - is a library that waits for the GPU in a function of its own: see files.c. */
 __attribute__((visibility("default"))) int plug_wait(int (*sync)(void *), void *stream);
 
 static int waits;

@@ -1,4 +1,4 @@
-/* float.c - a "CUDA program" with floating-point traps on, that rounds down and flushes to zero,
+/* float.c - is a "CUDA program" with floating-point traps on, that rounds down and flushes to zero,
  * and that calls libgpufl itself. Its results must not change: after every call of libgpufl the
  * environment is the one from before. Exit code: 0, or the line at which it was another one.
  *

@@ -1,5 +1,5 @@
-/* graphs.c - graphs of the fake driver: kernel nodes and child graphs, run one after
- * the other. */
+/* graphs.c - runs graphs of the fake driver: kernel nodes and child graphs, run one after the
+ * other. */
 #include "driver.h"
 
 #include "backend/nvidia/abi/cupti.h"

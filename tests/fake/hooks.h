@@ -1,7 +1,7 @@
-/* hooks.h - how the fake driver reports events to the fake profiling library; the
- * real libraries do so in a private way. The driver exports fake_cuda_hooks, a
- * pointer that is NULL until the profiling library sets it, when somebody
- * subscribes or enables an activity. Threads of the program read it at any time. */
+/* hooks.h - says how the fake driver reports events to the fake profiling library; the real
+ * libraries do so in a private way. The driver exports fake_cuda_hooks, a pointer that is NULL
+ * until the profiling library sets it, when somebody subscribes or enables an activity. Threads of
+ * the program read it at any time. */
 #ifndef GPUFL_TESTS_FAKE_HOOKS_H
 #define GPUFL_TESTS_FAKE_HOOKS_H
 
@@ -54,7 +54,7 @@ struct fake_hooks {
 
 typedef _Atomic(const struct fake_hooks *) fake_hooks_slot;
 
-/* Contexts at a time: more than the 64 that the capture library remembers. */
+/* Limits the contexts at a time: more than the 64 that the capture library remembers. */
 enum { FAKE_CONTEXTS = 72 };
 
 /* The device's primary context, which every thread has, is number 1; programs create others. */

@@ -1,4 +1,4 @@
-/* init_beside.c - a "CUDA program" that calls gpufl_init while another thread of it is inside
+/* init_beside.c - is a "CUDA program" that calls gpufl_init while another thread of it is inside
  * cuInit; when both have returned, both threads launch.
  *
  *   fake_init_beside ENGINE    a number of enum gpufl_engine */

@@ -1,4 +1,5 @@
-/* initialize.c - cuInit of the fake driver: loads CUDA_INJECTION64_PATH, as the real one does. */
+/* initialize.c - has cuInit of the fake driver: loads CUDA_INJECTION64_PATH, as the real one
+ * does. */
 #include "driver.h"
 #include "hooks.h"
 

@@ -1,4 +1,4 @@
-/* libcuda.c - a driver without a GPU, at the real soname libcuda.so.1.
+/* libcuda.c - is a driver without a GPU, at the real soname libcuda.so.1.
  *
  * The driver has what the capture library and test programs need: one device, streams that run
  * their work one after the other in real time, and waits that last until it is done. cuInit is in

@@ -1,4 +1,4 @@
-/* libcupti.c - a profiling library without a GPU, at the real soname, scripted.
+/* libcupti.c - is a profiling library without a GPU, at the real soname, scripted.
  *
  * FAKE_CUPTI is a comma-separated list:
  *   version=N        CUPTI_API_VERSION to answer, and whose record sizes to use

@@ -1,4 +1,4 @@
-/* libnvml.c - a management library without a GPU, at the soname libnvidia-ml.so.1.
+/* libnvml.c - is a management library without a GPU, at the soname libnvidia-ml.so.1.
  *
  * There are two devices; the second one answers "not supported" to everything that is optional, so
  * that unknown differs from zero. Values move a little with every call.

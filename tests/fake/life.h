@@ -9,7 +9,7 @@
 
 enum { LIVES = 7 };
 
-/* See fake_cupti_life (libcupti.c). All 0 if the library is not loaded. */
+/* Does what fake_cupti_life does (libcupti.c). All are 0 if the library is not loaded. */
 static inline void life(uint64_t out[LIVES])
 {
     void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);

@@ -1,4 +1,4 @@
-/* modules.c - kernels of modules that programs give the fake driver as PTX.
+/* modules.c - has kernels of modules that programs give the fake driver as PTX.
  *
  * The same text runs on a real driver, which compiles the code. The fake driver reads only a
  * comment that describes a kernel:

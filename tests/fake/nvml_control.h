@@ -1,4 +1,4 @@
-/* nvml_control.h - what a test changes while a program uses the fake management library.
+/* nvml_control.h - says what a test changes while a program uses the fake management library.
  *
  * FAKE_NVML_CONTROL names a file that holds this structure: the library and the test map it, and
  * read and write its numbers one by one. All zero: nothing is changed. tests/e2e/nvml_control.py

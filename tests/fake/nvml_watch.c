@@ -1,4 +1,4 @@
-/* nvml_watch.c - processes, parts (MIG), events and hardware counters of the fake management
+/* nvml_watch.c - has processes, parts (MIG), events and hardware counters of the fake management
  * library: see libnvml.c. */
 #include "tests/fake/nvml_inside.h"
 

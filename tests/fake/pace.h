@@ -29,8 +29,8 @@ static inline int64_t pace_now_ns(void)
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* To be called before each launch. per_ms: the rate; 0: no limit. Sleeps a millisecond at a time,
- * so that a thread wakes once for many launches. */
+/* Call this function before each launch. per_ms: the rate; 0: no limit. Sleeps a millisecond at a
+ * time, so that a thread wakes once for many launches. */
 static inline void pace(int per_ms)
 {
     static _Thread_local int64_t

@@ -1,7 +1,6 @@
-/* pauses.c - a "CUDA program" that keeps the GPU waiting in known ways: it prints one line
- * of JSON with every call that it made, [function, begin, end], CLOCK_MONOTONIC ns, in the
- * order of the calls. "wait" is a call that waits; every other function launches, and is then
- * on the stack.
+/* pauses.c - is a "CUDA program" that keeps the GPU waiting in known ways: it prints one line of
+ * JSON with every call that it made, [function, begin, end], CLOCK_MONOTONIC ns, in the order of
+ * the calls. "wait" is a call that waits; every other function launches, and is then on the stack.
  *
  *   fake_pauses PAUSES BURST
  *     PAUSES long pauses before each kind of launch, and before a wait with a launch after it;

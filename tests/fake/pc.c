@@ -1,4 +1,4 @@
-/* pc.c - PC sampling of the fake profiling library.
+/* pc.c - has PC sampling of the fake profiling library.
  *
  * Kernels are not run, so their samples are made from their time: one every SAMPLE_NS,
  * spread over three instructions and four reasons, of which half come in cycles without an

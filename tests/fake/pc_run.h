@@ -28,12 +28,12 @@ int64_t pc_settings_named(const struct run *r, const char *name);
 /* Checks that all samples that were given are in the session, once. */
 void pc_check_samples(const struct run *r, const struct pc_given *g);
 
-/* The path of the lock of the fake device that this process's programs see (runner.c), and a
- * group's teardown, which removes the lock. */
+/* The first function writes the path of the lock of the fake device that this process's programs
+ * see (runner.c); the second one is a group's teardown, which removes the lock. */
 void pc_claim_path(char *out, size_t size);
 int pc_remove_claim(void **state);
 
-/* What keeps PcSampling from a device: rights, an old device, another tool. */
+/* Says what keeps PcSampling from a device: rights, an old device, another tool. */
 enum { PC_REFUSALS = 3 };
 extern const struct engine_case pc_refusals[PC_REFUSALS];
 

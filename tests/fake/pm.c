@@ -1,4 +1,4 @@
-/* pm.c - hardware counters of the fake profiling library: the profiler's host, and PM Sampling.
+/* pm.c - has hardware counters of the fake profiling library: the profiler's host, and PM Sampling.
  *
  * A device's counters are sampled from Start to Stop, one record every interval of real time, into
  * a buffer of RECORD_BYTES each; the device's clock is far ahead of ours. A value is 25 in even

@@ -1,5 +1,5 @@
-/* program.c - a "CUDA program" over the fake driver, linked to libcuda.so.1, that knows nothing of
- * profilers. Each process prints a line of JSON: what it did, and its libraries at the end.
+/* program.c - is a "CUDA program" over the fake driver, linked to libcuda.so.1, that knows nothing
+ * of profilers. Each process prints a line of JSON: what it did, and its libraries at the end.
  *
  *   fake_program KERNELS [option]...
  *     threads=T    T threads launch KERNELS each

@@ -1,5 +1,5 @@
-/* range.c - the Range Profiler of the fake profiling library: user ranges of one context, in one
- * pass or several, or every kernel that is launched between start and stop, in as many as its
+/* range.c - has the Range Profiler of the fake profiling library: user ranges of one context, in
+ * one pass or several, or every kernel that is launched between start and stop, in as many as its
  * metrics take.
  *
  * The value of a range's n-th metric is n times the kernels launched in it, so that a session must

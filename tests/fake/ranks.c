@@ -1,4 +1,4 @@
-/* ranks.c - a "launcher" with several processes that use the GPU, as torchrun has. The launcher
+/* ranks.c - is a "launcher" with several processes that use the GPU, as torchrun has. The launcher
  * itself does not use it. It prints the processes as a line of JSON and takes orders on stdin:
  *
  *   fake_ranks N

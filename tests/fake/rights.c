@@ -1,6 +1,6 @@
-/* rights.c - a CUDA program over the fake driver that gives something up: after CUDA is initialized
- * its user, its root, its folder, its descriptors or its right to open files; before that its
- * environment, its memory or its threads (in this case the program starts itself again).
+/* rights.c - is a CUDA program over the fake driver that gives something up: after CUDA is
+ * initialized its user, its root, its folder, its descriptors or its right to open files; before
+ * that its environment, its memory or its threads (in this case the program starts itself again).
  *
  *   fake_rights WHAT [KERNELS]
  *

@@ -42,30 +42,31 @@ void run_free(struct run *r);
 /* Starts a run and ends it. */
 void run_all(struct run *r, const struct run_setup *s);
 
-/* The report of what is on disk now, NULL if there is none; caller frees. It lacks the message that
- * the machine was too busy to sample in time, which is not about the run. */
+/* Returns the report of what is on disk now, NULL if there is none; caller frees. It lacks the
+ * message that the machine was too busy to sample in time, which is not about the run. */
 json_t *run_report(const struct run *r);
 
 /* Waits until the report has this number, or more, at the path. */
 void run_expect(struct run *r, const char *path, int64_t least);
 
-/* A value of a document by its path: "ledger.launches", "devices.1.metrics". Fails if there is
- * none; int_at also fails if it is no integer. */
+/* Returns a value of a document by its path: "ledger.launches", "devices.1.metrics". Fails if there
+ * is none; int_at also fails if it is no integer. */
 json_t *at(json_t *document, const char *path);
 int64_t int_at(json_t *document, const char *path);
 bool unknown_at(json_t *document, const char *path); /* it is null */
 const char *text_at(json_t *document, const char *path);
 
-/* ns that GPUs were idle because an engine kept the program, before its first step and after. */
+/* Returns the ns that GPUs were idle because an engine kept the program, before its first step and
+ * after. */
 int64_t idle_of_engine(const struct run *r);
 
-/* Text of the session's first message of that code, NULL: there is none. */
+/* Returns the text of the session's first message of that code; NULL: there is none. */
 const char *message_of(const struct run *r, const char *code);
 
-/* "status" or "reason" of a capability, "" if there is none. */
+/* Returns "status" or "reason" of a capability, "" if there is none. */
 const char *capability_of(const struct run *r, const char *feature, const char *key);
 
-/* The last value of a setting of an engine, "" if there is none. */
+/* Returns the last value of a setting of an engine, "" if there is none. */
 const char *setting_of_engine(const struct run *r, const char *engine, const char *name);
 
 /* Fails, and prints all output, if the text is not in it. */
@@ -82,7 +83,7 @@ void check_complete(const struct run *r);
 /* Checks that kernels were recorded, as many as the program launched. */
 void check_every_kernel(const struct run *r);
 
-/* An engine that was asked for and is not available, so that another one runs instead. */
+/* Describes an engine that was asked for and is not available, so that another one runs instead. */
 struct engine_case {
     const char *engine;   /* "PcSampling" */
     const char *feature;  /* its capability */
@@ -99,7 +100,8 @@ void check_instead(const struct run *r, const struct engine_case *c, int exit_co
 /* check_instead, and Trace has every kernel. */
 void check_refused(const struct run *r, const struct engine_case *c, int exit_code);
 
-/* The name of a row of a table of CUPTI's functions, as in CUPTI_PC_FUNCTIONS(FUNCTION_NAME). */
+/* This is the name of a row of a table of CUPTI's functions, as in
+ * CUPTI_PC_FUNCTIONS(FUNCTION_NAME). */
 #define FUNCTION_NAME(required, result, name, arguments) #name,
 
 enum { EVERY_CALL = 0 };
@@ -109,7 +111,7 @@ enum { EVERY_CALL = 0 };
  * higher numbers are left out. */
 void each_fault(const char *const *functions, int last, void (*one)(const char *script));
 
-/* A file of the build directory; one of 8 buffers in turn. */
+/* Returns the path of a file of the build directory; one of 8 buffers in turn. */
 const char *built_file(const char *name);
 
 #endif

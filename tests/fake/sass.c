@@ -1,4 +1,4 @@
-/* sass.c - instrumented kernels of the fake profiling library.
+/* sass.c - runs instrumented kernels of the fake profiling library.
  *
  * Kernels are not run: each warp of a launch "runs" three instructions. The first counts all of its
  * threads; the second, a load from global memory, has half of the threads at work and takes 16

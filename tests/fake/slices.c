@@ -1,4 +1,4 @@
-/* slices.c - another process on the fake GPU, which takes turns with this one.
+/* slices.c - acts as another process on the fake GPU, which takes turns with this one.
  *
  * FAKE_CUDA_SLICE_US=2000: of 4 ms the program has the first two, and the other process the rest.
  * Work that would begin in a slice of the other process waits for the program's next slice; work

@@ -1,6 +1,6 @@
-/* test_context.c - the marks of programs and frameworks besides scopes: NVTX ranges
- * and ids of operations; and records that options turn on: graphs as a whole, managed
- * memory, allocations. */
+/* test_context.c - tests the marks of programs and frameworks besides scopes: NVTX ranges and ids
+ * of operations; and records that options turn on: graphs as a whole, managed memory,
+ * allocations. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,7 +1,7 @@
-/* test_counters.c - engine PmSampling over the fake library: every sample of the library is in the
- * session, on its clock and in its scope; counters that a device cannot count at once are left
- * out and named; full buffers are counted; and if counters are not available, the session says why
- * and what ran instead, and has everything else. */
+/* test_counters.c - tests engine PmSampling over the fake library: every sample of the library is
+ * in the session, on its clock and in its scope; counters that a device cannot count at once are
+ * left out and named; full buffers are counted; and if counters are not available, the session says
+ * why and what ran instead, and has everything else. */
 #include "backend/nvidia/abi/profiler.h"
 #include "tests/fake/pm_run.h"
 #include "tests/test.h"

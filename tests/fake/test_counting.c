@@ -1,5 +1,5 @@
-/* test_counting.c - engine SassMetrics over the fake library: every count of the library is in
- * the session, once; counts that it reports as lost are in the ledger; contexts, modules and
+/* test_counting.c - tests engine SassMetrics over the fake library: every count of the library is
+ * in the session, once; counts that it reports as lost are in the ledger; contexts, modules and
  * sessions begin and end meanwhile; and if instructions cannot be counted, the session says why,
  * and kernels are recorded instead. */
 #include "backend/nvidia/abi/sass.h"

@@ -1,7 +1,7 @@
-/* test_counting_late.c - counting of instructions that is to begin while a thread is inside
- * a launch: counting is not switched on during the launch, kernels count from a later launch on,
- * and the session says what is missing. The launch stays inside until the program lets it return.
- * */
+/* test_counting_late.c - tests counting of instructions that is to begin while a thread is inside a
+ * launch: counting is not switched on during the launch, kernels count from a later launch on, and
+ * the session says what is missing. The launch stays inside until the program lets it return.
+ */
 #include "tests/fake/window_run.h"
 #include "tests/test.h"
 

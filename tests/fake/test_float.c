@@ -1,6 +1,7 @@
-/* test_float.c - programs with floating-point traps on: gpufl raises no SIGFPE, on its own threads
- * or on the program's, and the program's floating-point environment stays unchanged. This holds for
- * every engine, the report in process and the exit handlers, with and without `gpufl trace`. */
+/* test_float.c - tests programs with floating-point traps on: gpufl raises no SIGFPE, on its own
+ * threads or on the program's, and the program's floating-point environment stays unchanged. This
+ * holds for every engine, the report in process and the exit handlers, with and without `gpufl
+ * trace`. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_passes.c - `gpufl trace --passes` over the fake libraries: every engine of the ladder runs
- * in its own pass of the same program, and the report has the results of each. */
+/* test_passes.c - tests `gpufl trace --passes` over the fake libraries: every engine of the ladder
+ * runs in its own pass of the same program, and the report has the results of each. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

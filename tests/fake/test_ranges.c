@@ -1,8 +1,7 @@
-/* test_ranges.c - engine RangeProfiler over the fake library, whose counters are the kernels that
- * were launched in a range: every outermost scope, or every kernel, has its own counts; the
+/* test_ranges.c - tests engine RangeProfiler over the fake library, whose counters are the kernels
+ * that were launched in a range: every outermost scope, or every kernel, has its own counts; the
  * library's own kernels are in none; contexts begin and end; metrics that would need a second pass
- * are left out; and if counters are not available, the session says why and has everything
- * else. */
+ * are left out; and if counters are not available, the session says why and has everything else. */
 #include "backend/nvidia/abi/profiler.h"
 #include "tests/fake/runner.h"
 #include "tests/test.h"

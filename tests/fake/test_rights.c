@@ -1,5 +1,6 @@
-/* test_rights.c - programs that give something up: the log is complete although they could not
- * open its files any more, and if nothing can be captured `gpufl trace` says only what is known. */
+/* test_rights.c - tests programs that give something up: the log is complete although they could
+ * not open its files any more, and if nothing can be captured `gpufl trace` says only what is
+ * known. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

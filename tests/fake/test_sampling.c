@@ -1,7 +1,7 @@
-/* test_sampling.c - engine PcSampling over the fake library: every sample of the library is
- * in the session, once, in each of its ways of counting; samples that it reports as lost are
- * in the ledger; contexts and modules begin and end; and if sampling is not available, the session
- * says why and what ran instead, and has everything else. */
+/* test_sampling.c - tests engine PcSampling over the fake library: every sample of the library is
+ * in the session, once, in each of its ways of counting; samples that it reports as lost are in the
+ * ledger; contexts and modules begin and end; and if sampling is not available, the session says
+ * why and what ran instead, and has everything else. */
 #include "backend/nvidia/abi/pc.h"
 #include "tests/fake/pc_run.h"
 #include "tests/test.h"

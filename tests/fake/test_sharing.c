@@ -1,6 +1,6 @@
-/* test_sharing.c - one sampler for each GPU and for the host: processes of one run share their
- * samples, even if one ends, is killed or is stopped; a report of one process shows the samples
- * that others took for it. */
+/* test_sharing.c - tests one sampler for each GPU and for the host: processes of one run share
+ * their samples, even if one ends, is killed or is stopped; a report of one process shows the
+ * samples that others took for it. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_small_stack.c - programs that call CUDA on threads with little stack: the stack that capture
- * adds to each kind of call has a bound, under every engine. */
+/* test_small_stack.c - tests programs that call CUDA on threads with little stack: the stack that
+ * capture adds to each kind of call has a bound, under every engine. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

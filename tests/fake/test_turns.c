@@ -1,6 +1,6 @@
-/* test_turns.c - engine PcSampling in turns with kernel records, and Deep if it cannot
- * count, over the fake library: launches without a record are not counted, and a refusal is
- * reported and has no other effect. */
+/* test_turns.c - tests engine PcSampling in turns with kernel records, and Deep if it cannot count,
+ * over the fake library: launches without a record are not counted, and a refusal is reported and
+ * has no other effect. */
 #include "tests/fake/pc_run.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_users.c - programs that use CUPTI themselves get the results that they get without gpufl; a
- * library that only needs or loads CUPTI does not count as a user of CUPTI. */
+/* test_users.c - tests programs that use CUPTI themselves get the results that they get without
+ * gpufl; a library that only needs or loads CUPTI does not count as a user of CUPTI. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

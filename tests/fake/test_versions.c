@@ -1,5 +1,5 @@
-/* test_versions.c - other versions of CUPTI, with the sizes of their records, and
- * which copy is used if there are several. */
+/* test_versions.c - tests other versions of CUPTI, with the sizes of their records, and which copy
+ * is used if there are several. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
-/* test_window_engines.c - windows of the engines beyond Trace, which stay attached for a while:
- * data inside windows is kept, to the last sample and count; data outside is not; data of
- * a scope's window belongs to the scope; and if an engine is not available, the window is refused
+/* test_window_engines.c - tests windows of the engines beyond Trace, which stay attached for a
+ * while: data inside windows is kept, to the last sample and count; data outside is not; data of a
+ * scope's window belongs to the scope; and if an engine is not available, the window is refused
  * with the reason, and the program goes on. */
 #include "tests/fake/pm_run.h"
 #include "tests/fake/window_run.h"

@@ -1,4 +1,4 @@
-/* test_window_rest.c - windows after which an engine beyond Trace frees its resources and the
+/* test_window_rest.c - tests windows after which an engine beyond Trace frees its resources and the
  * profiling library is detached (window_detach): the data of each window is kept, to the last
  * sample and count; if a window begins late in some context, or the library stays attached, the
  * session says so. */

@@ -1,5 +1,5 @@
-/* test_windows.c - windows of capture: everything inside is recorded, nothing outside, and the
- * profiling library is detached when its guide allows that, and attached again. */
+/* test_windows.c - tests windows of capture: everything inside is recorded, nothing outside, and
+ * the profiling library is detached when its guide allows that, and attached again. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* uncounted.c - a "CUDA program" with libgpufl and engine RangeProfiler: its scope "here"
- * cannot be counted, its scopes "counted" can.
+/* uncounted.c - is a "CUDA program" with libgpufl and engine RangeProfiler: its scope "here" cannot
+ * be counted, its scopes "counted" can.
  *
  *   fake_uncounted no-context  no context is current on the thread
  *   fake_uncounted beside      another thread's scope is open

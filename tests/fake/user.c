@@ -1,4 +1,4 @@
-/* user.c - a "CUDA program" that profiles itself with CUPTI, as CUPTI's samples and PyTorch do.
+/* user.c - is a "CUDA program" that profiles itself with CUPTI, as CUPTI's samples and PyTorch do.
  *
  *   fake_user WHEN LAUNCHES        the executable needs libcupti
  *   fake_library_user WHEN LAUNCHES  only a library of the program's needs libcupti

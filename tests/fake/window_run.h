@@ -13,17 +13,17 @@ enum { SAMPLES_LEAST = 45, SAMPLES_MOST = 51 }; /* of a launch, after rounding *
 void window_run(struct run *r, const char *const *env, const char *const *options,
                 const char *const *program);
 
-/* The sum of a number over those rows of a list whose member contains the text. */
+/* Returns the sum of a number over those rows of a list whose member contains the text. */
 int64_t window_sum(const struct run *r, const char *list, const char *member, const char *text,
                    const char *number);
 
-/* Samples of kernels whose names contain the text. */
+/* Returns the samples of kernels whose names contain the text. */
 int64_t window_samples(const struct run *r, const char *kernel);
 
 /* Counts of instructions of kernels whose names contain the text, all scopes together. */
 int64_t window_counts(const struct run *r, const char *kernel);
 
-/* The last value of a setting; "" if there is none. */
+/* Returns the last value of a setting; "" if there is none. */
 const char *window_setting(const struct run *r, const char *name);
 
 /* The number of counted ranges whose member (scope, kernel_symbol) contains the text; NULL: of any.

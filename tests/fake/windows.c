@@ -1,5 +1,6 @@
-/* windows.c - a "CUDA program" that opens and closes windows of capture itself, through libgpufl.
- * At its end it prints one line of JSON: what it did in windows, and what became of the library.
+/* windows.c - is a "CUDA program" that opens and closes windows of capture itself, through
+ * libgpufl. At its end it prints one line of JSON: what it did in windows, and what became of the
+ * library.
  *
  *   fake_windows CYCLES [option]...
  *     CYCLES times a window with 10 launches and a graph; after it launches until the profiling

@@ -1,4 +1,4 @@
-/* check.h - the parts of every fuzz target: its entry, and a check that ends the process. */
+/* check.h - has the parts of every fuzz target: its entry, and a check that ends the process. */
 #ifndef GPUFL_TESTS_FUZZ_CHECK_H
 #define GPUFL_TESTS_FUZZ_CHECK_H
 

@@ -1,5 +1,5 @@
-/* fuzz_decode.c - any bytes as the lines of a session: whatever they are, the
- * decoder stays within its input, delivers valid batches, and these
+/* fuzz_decode.c - feeds any bytes as the lines of a session: whatever they are, the decoder stays
+ * within its input, delivers valid batches, and these
  * can be encoded and decoded again with an equal result. */
 #include "base/err.h"
 #include "tests/fuzz/check.h"

@@ -1,6 +1,6 @@
-/* fuzz_demangle.c - any bytes as a mangled name: the demangler ends within its budgets, and gives a
- * text or the name itself. The first byte selects the scheme, so that few inputs are refused
- * at once. */
+/* fuzz_demangle.c - feeds any bytes as a mangled name: the demangler ends within its budgets, and
+ * gives a text or the name itself. The first byte selects the scheme, so that few inputs are
+ * refused at once. */
 #include "symbol/names/demangle.h"
 #include "tests/fuzz/check.h"
 

@@ -1,4 +1,4 @@
-/* fuzz_ingest.c - any bytes as request bodies: all of them are answered, in bounded memory,
+/* fuzz_ingest.c - feeds any bytes as request bodies: all of them are answered, in bounded memory,
  * and the frames in the journal can be read back and decoded.
  *
  * The first bytes of an input choose the encoding, how the body is cut, and its sender's

@@ -1,5 +1,6 @@
-/* fuzz_names.c - any bytes as the names of a table, a line each: short names fit their width, no
- * two different names are shown alike, and a rule makes one line. The first byte is the width. */
+/* fuzz_names.c - feeds any bytes as the names of a table, a line each: short names fit their width,
+ * no two different names are shown alike, and a rule makes one line. The first byte is the
+ * width. */
 #include "symbol/names/kinds.h"
 #include "symbol/names/rules.h"
 #include "symbol/names/shorten.h"

@@ -1,5 +1,5 @@
-/* fuzz_peer_encode.c - sessions of any content, turned into the public client's
- * lines and read back: every line written is one that the reader takes. */
+/* fuzz_peer_encode.c - feeds sessions of any content, turned into the public client's lines and
+ * read back: every line written is one that the reader takes. */
 #include "tests/fuzz/check.h"
 #include "wire/decode.h"
 #include "wire/peer/encode.h"

@@ -1,5 +1,5 @@
-/* replay.c - a fuzz target over files, without libFuzzer: the inputs that fuzzing found are tested
- * in every build, with every compiler.
+/* replay.c - runs a fuzz target over files, without libFuzzer: the inputs that fuzzing found are
+ * tested in every build, with every compiler.
  *
  *   replay FOLDER...    every file below, in order of names; reaching the end is success */
 #include "tests/fuzz/check.h"

@@ -1,5 +1,5 @@
-/* late.c - a library that makes a thread. The thread launches its only kernel before Python knows
- * the thread, and then calls Python, like a thread of a C++ library. */
+/* late.c - is a library that makes a thread. The thread launches its only kernel before Python
+ * knows the thread, and then calls Python, like a thread of a C++ library. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>

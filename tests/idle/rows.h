@@ -1,4 +1,5 @@
-/* rows.h - for tests: host_sample, wait and window rows of the one session below a directory. */
+/* rows.h - reads, for tests, host_sample, wait and window rows of the one session below a
+ * directory. */
 #ifndef GPUFL_TESTS_IDLE_ROWS_H
 #define GPUFL_TESTS_IDLE_ROWS_H
 

@@ -1,5 +1,5 @@
-/* test_states.c - the states of threads by samples, compared with the threads' own account: at
- * least 95 of 100 samples are right, or 85 on a machine that is too busy for punctual samples. A
+/* test_states.c - tests the states of threads by samples, compared with the threads' own account:
+ * at least 95 of 100 samples are right, or 85 on a machine that is too busy for punctual samples. A
  * thread that computes notes the times in which it had no core, which are frequent on a busy
  * machine; these times are the truth for that thread. */
 #include "tests/fake/runner.h"

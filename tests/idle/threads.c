@@ -1,4 +1,4 @@
-/* threads.c - a "CUDA program" over the fake driver whose threads do one thing each. It knows
+/* threads.c - is a "CUDA program" over the fake driver whose threads do one thing each. It knows
  * nothing of profilers. At its end it prints a line of JSON: what its threads did, by thread id,
  * from when to when, and how many threads of gpufl there are.
  *

@@ -1,4 +1,4 @@
-/* gpu.h - the functions of the driver that the planted programs need, C and C++.
+/* gpu.h - has the functions of the driver that the planted programs need, C and C++.
  *
  * They are linked to libcuda.so.1 and run alike on the fake driver of tests/fake
  * and on a real one; with PLANTED_HIP they are programs of AMD's HIP (gpu_hip.h).
@@ -58,7 +58,7 @@ enum { GPU_NON_BLOCKING = 1, GPU_NO_TIMING = 2 };
  * the program with exit code 9. */
 bool gpu_open(int argc, char **argv);
 
-/* The part of gpu_open that differs between vendors. */
+/* Does the part of gpu_open that differs between vendors. */
 void gpu_up(void);
 
 /* A kernel of kernels.ptx by its name, such as spin, hoard, greedy, spill. */
@@ -72,7 +72,7 @@ void gpu_thread(void);
 
 void gpu_check(int result, const char *call);
 
-/* A driver call that must succeed. */
+/* Makes a driver call that must succeed. */
 #define GPU(call) gpu_check((call), #call)
 
 #define LAUNCH(kernel, blocks, threads, stream, ns)                                                \

@@ -1,4 +1,4 @@
-/* gpu_cuda.c - gpu.h for programs of CUDA's driver interface. */
+/* gpu_cuda.c - is gpu.h for programs of CUDA's driver interface. */
 #include "gpu.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* gpu_hip.c - gpu.h for programs of HIP: only what differs from gpu.c. */
+/* gpu_hip.c - is gpu.h for programs of HIP: only what differs from gpu.c. */
 #include "gpu.h"
 
 #include <stdio.h>

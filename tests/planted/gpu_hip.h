@@ -1,5 +1,6 @@
-/* gpu_hip.h - the calls of gpu.h as calls of HIP. They are macros, so that a call stays at its own
- * line. The kernels are those of the fake HIP (tests/fake/rocm), with the names of kernels.ptx. */
+/* gpu_hip.h - has the calls of gpu.h as calls of HIP. They are macros, so that a call stays at its
+ * own line. The kernels are those of the fake HIP (tests/fake/rocm), with the names of
+ * kernels.ptx. */
 #ifndef GPUFL_TESTS_PLANTED_GPU_HIP_H
 #define GPUFL_TESTS_PLANTED_GPU_HIP_H
 

@@ -1,4 +1,4 @@
-/* hidden_wait.h - a helper that waits, inlined wherever it is called. */
+/* hidden_wait.h - has a helper that waits, inlined wherever it is called. */
 #ifndef GPUFL_TESTS_PLANTED_HIDDEN_WAIT_H
 #define GPUFL_TESTS_PLANTED_HIDDEN_WAIT_H
 

@@ -1,4 +1,5 @@
-/* launch_storm.c - 20000 kernels that are shorter than their launches; clean: 20 long ones. */
+/* launch_storm.c - launches 20000 kernels that are shorter than their launches; clean: 20 long
+ * ones. */
 #include "gpu.h"
 
 static void compute(int kernels, int64_t each)

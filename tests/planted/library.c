@@ -1,4 +1,4 @@
-/* library.c - a training step whose kernels have the names of libraries' kernels, in forms
+/* library.c - runs a training step whose kernels have the names of libraries' kernels, in forms
  * that the program could avoid; clean: a step in better forms. */
 #include "gpu.h"
 

@@ -1,5 +1,6 @@
-/* occupancy.c - a kernel whose shared memory lets only 4 blocks of one warp run on an SM, which has
- * room for 64 warps; clean: a kernel without shared memory, in blocks that fill the SM. */
+/* occupancy.c - runs a kernel whose shared memory lets only 4 blocks of one warp run on an SM,
+ * which has room for 64 warps; clean: a kernel without shared memory, in blocks that fill the
+ * SM. */
 #include "gpu.h"
 
 enum { KERNELS = 40 };

@@ -1,4 +1,4 @@
-/* pipeline.c - a program without a fault: pinned copies on a stream of their own, long kernels,
+/* pipeline.c - is a program without a fault: pinned copies on a stream of their own, long kernels,
  * memory allocated once. The host waits for each slot's copy before it fills the slot again. So
  * there are as many waits as batches, but each is for work that ended long before. */
 #include "gpu.h"

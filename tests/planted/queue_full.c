@@ -1,6 +1,6 @@
-/* queue_full.c - no fault: the host only launches, and is ahead of the GPU until the queue is full.
- * From then on each call, a fill as well as a launch, waits inside the driver for room. The GPU is
- * busy all the time, so there is nothing to win. */
+/* queue_full.c - has no fault: the host only launches, and is ahead of the GPU until the queue is
+ * full. From then on each call, a fill as well as a launch, waits inside the driver for room. The
+ * GPU is busy all the time, so there is nothing to win. */
 #include "gpu.h"
 
 enum { STEPS = 150, ROOM = 4096 };

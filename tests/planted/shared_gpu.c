@@ -1,6 +1,6 @@
-/* shared_gpu.c - kernels that are all launched before the GPU runs them, on a GPU that another
- * process uses every other 2 ms (the fake driver's FAKE_CUDA_SLICE_US): its slices are idle time of
- * this program. Clean: the other process exists and computes nothing, and the host launches
+/* shared_gpu.c - launches kernels that are all launched before the GPU runs them, on a GPU that
+ * another process uses every other 2 ms (the fake driver's FAKE_CUDA_SLICE_US): its slices are idle
+ * time of this program. Clean: the other process exists and computes nothing, and the host launches
  * late. */
 #include "gpu.h"
 

@@ -1,4 +1,4 @@
-/* spills.c - a kernel that keeps more values than it has registers for; clean: one that has
+/* spills.c - runs a kernel that keeps more values than it has registers for; clean: one that has
  * enough. */
 #include "gpu.h"
 

@@ -1,6 +1,6 @@
-/* sync_lead.c - training steps, each of which waits for its long kernel before the host prepares
- * the short ones: all of the host's work after the wait is idle time of the GPU, far from the wait.
- * Clean: the wait is for the step before, so that the host stays ahead. */
+/* sync_lead.c - runs training steps, each of which waits for its long kernel before the host
+ * prepares the short ones: all of the host's work after the wait is idle time of the GPU, far from
+ * the wait. Clean: the wait is for the step before, so that the host stays ahead. */
 #include "gpu.h"
 
 enum { STEPS = 40, SHORT = 8 };

@@ -1,5 +1,5 @@
-/* sync_loop.c - training steps, each of which waits for its stream; clean: one wait after
- * all steps. */
+/* sync_loop.c - runs training steps, each of which waits for its stream; clean: one wait after all
+ * steps. */
 #include "gpu.h"
 
 enum { STEPS = 50, KERNELS = 4 };

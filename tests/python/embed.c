@@ -1,4 +1,4 @@
-/* embed.c - the reader in a program that embeds an interpreter.
+/* embed.c - runs the reader in a program that embeds an interpreter.
  *
  * Usage: embed libpython3.x.so harness.so
  * The library is opened outside of the global scope, as plugins do; the interpreter is

@@ -1,4 +1,4 @@
-/* harness.c - the Python reader as a library that a real interpreter loads.
+/* harness.c - is the Python reader as a library that a real interpreter loads.
  *
  * ctypes releases the GIL around functions of a CDLL, as CUDA's waits do, and keeps it
  * around those of a PyDLL: both are tested. The frames that the reader finds are returned as text,

@@ -1,5 +1,5 @@
-/* collector.h - a sink and a collector thread for tests of the simulated GPU without
- * capture, which only count the records. */
+/* collector.h - has a sink and a collector thread for tests of the simulated GPU without capture,
+ * which only count the records. */
 #ifndef GPUFL_TESTS_SIM_COLLECTOR_H
 #define GPUFL_TESTS_SIM_COLLECTOR_H
 

@@ -26,7 +26,7 @@ struct named_list {
     size_t count, cap;
 };
 
-/* One instance of a scope. */
+/* Describes one instance of a scope. */
 struct opening {
     int64_t duration, kernel_ns; /* kernel_ns: of kernels in it, not in scopes inside it */
     uint32_t kernels;

@@ -1,5 +1,5 @@
-/* test_embedded.c - a program that launches nothing itself, captured with the
- * simulated backend: the loop of GPUFL_SIM runs concurrently, on the real clock. */
+/* test_embedded.c - is tests a program that launches nothing itself, captured with the simulated
+ * backend: the loop of GPUFL_SIM runs concurrently, on the real clock. */
 #include "readback.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_model.c - the simulated GPU without capture: its records have the numbers
- * that it reports, in a form that a GPU could have produced. */
+/* test_model.c - tests the simulated GPU without capture: its records have the numbers that it
+ * reports, in a form that a GPU could have produced. */
 #include "backend/sim/devices.h"
 #include "backend/sim/tally.h"
 #include "backend/sim/workload.h"

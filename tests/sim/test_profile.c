@@ -1,6 +1,6 @@
-/* test_profile.c - sessions of the simulated engines beyond Trace, from end to end: all samples are
- * in the report, planted faults are found in their kernels and nowhere else, and a conversion to
- * the public client's format and back keeps everything. */
+/* test_profile.c - tests sessions of the simulated engines beyond Trace, from end to end: all
+ * samples are in the report, planted faults are found in their kernels and nowhere else, and a
+ * conversion to the public client's format and back keeps everything. */
 #include "tests/test.h"
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
-/* test_session.c - `gpufl sim` from end to end: the session on disk has exactly
- * what was generated, to the nanosecond, and the numbers of the ledger agree. */
+/* test_session.c - tests `gpufl sim` from end to end: the session on disk has exactly what was
+ * generated, to the nanosecond, and the numbers of the ledger agree. */
 #include "base/file/file.h"
 #include "readback.h"
 #include "tests/test.h"

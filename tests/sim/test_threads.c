@@ -1,5 +1,5 @@
-/* test_threads.c - 8 threads of scopes and kernels, one kernel in each scope: the
- * ledger counts every one, and every kernel is joined to its own scope.
+/* test_threads.c - tests 8 threads of scopes and kernels, one kernel in each scope: the ledger
+ * counts every one, and every kernel is joined to its own scope.
  * The argument is the number for each thread (20000 without one). */
 #include "backend/sim/sim.h"
 #include "backend/sim/tally.h"

@@ -1,4 +1,4 @@
-/* joined.c - a library that Python calls, and that calls Python. It captures its own stack, and
+/* joined.c - is a library that Python calls, and that calls Python. It captures its own stack, and
  * writes it as text. */
 #include "base/err.h"
 #include "stack/stack.h"

@@ -1,4 +1,5 @@
-/* library.c - a library to open, close and open again; built several times with other contents. */
+/* library.c - is a library to open, close and open again; built several times with other
+ * contents. */
 #include "tests/stack/shapes.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* other.c - a library for Python programs: a thread that reads the program's other threads.
+/* other.c - is a library for Python programs: a thread that reads the program's other threads.
  *
  * The thread walks every registered thread at each tick, or without a pause, and counts stacks by
  * number and results by kind. A thread that has ended is no longer read. */

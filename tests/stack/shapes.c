@@ -1,4 +1,4 @@
-/* shapes.c - C functions with frames of every kind that gcc makes. */
+/* shapes.c - has c functions with frames of every kind that gcc makes. */
 #include "tests/stack/shapes.h"
 
 #include <alloca.h>

@@ -1,4 +1,4 @@
-/* shapes.h - functions with different kinds of frames, which call a callback.
+/* shapes.h - has functions with different kinds of frames, which call a callback.
  *
  * These functions are compiled with -O2 -fomit-frame-pointer in every build, like most programs. */
 #ifndef TESTS_STACK_SHAPES_H

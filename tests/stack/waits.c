@@ -1,4 +1,4 @@
-/* waits.c - a library whose constructor waits for a while for the program that loads it. */
+/* waits.c - is a library whose constructor waits for a while for the program that loads it. */
 #include <semaphore.h>
 #include <time.h>
 

@@ -1,10 +1,10 @@
-/* asked.h - a question to the engine under test, and its answer as a table. */
+/* asked.h - asks a question to the engine under test, and its answer as a table. */
 #ifndef GPUFL_TESTS_STORE_ASKED_H
 #define GPUFL_TESTS_STORE_ASKED_H
 
 #include "suite.h"
 
-/* A cell: known or not, and its value by the column's type. */
+/* Describes a cell: known or not, and its value by the column's type. */
 struct asked_cell {
     bool known;
     int64_t i;

@@ -1,5 +1,5 @@
-/* child_server.h - a database server as a child of the test: under an unprivileged user if
- * the test runs as root, and killed by the kernel with the thread that started it, so that no test
+/* child_server.h - runs a database server as a child of the test: under an unprivileged user if the
+ * test runs as root, and killed by the kernel with the thread that started it, so that no test
  * leaves one. */
 #ifndef GPUFL_TESTS_STORE_CHILD_SERVER_H
 #define GPUFL_TESTS_STORE_CHILD_SERVER_H
@@ -12,7 +12,7 @@ struct child_user {
     gid_t gid;
 };
 
-/* The user of that name, or nobody; the test's user, if that is not root. */
+/* Finds the user of that name, or nobody; the test's user, if that is not root. */
 struct child_user child_user_find(const char *name);
 
 /* Gives a file or folder to the user; false if that is not possible. */

@@ -1,5 +1,5 @@
-/* clickhouse_server.c - clickhouse-server as an unprivileged user if the test runs as root, with
- * separate configuration and folders, on loopback.
+/* clickhouse_server.c - runs clickhouse-server as an unprivileged user if the test runs as root,
+ * with separate configuration and folders, on loopback.
  *
  * A server is a child that the kernel kills with the thread that started it, so that no test
  * leaves one behind. The ports were free a moment ago: if another process has taken one since,

@@ -15,7 +15,8 @@ void clickhouse_close(void);
 void clickhouse_start(unsigned server);            /* again */
 void clickhouse_stop(unsigned server, int signal); /* waits for its end */
 
-/* "clickhouse://gpufl:…@127.0.0.1:port,…/prefix[?cluster=shards]": of the first n servers. */
+/* Writes "clickhouse://gpufl:…@127.0.0.1:port,…/prefix[?cluster=shards]": of the first n
+ * servers. */
 void clickhouse_url(unsigned n, const char *prefix, char *out, size_t size);
 
 /* Runs a statement. Returns its answer (TabSeparated) without the last line break. Ends the process
@@ -25,7 +26,7 @@ const char *clickhouse_sql(unsigned server, const char *sql);
 int clickhouse_pid(unsigned server);
 const char *clickhouse_password(void);
 
-/* Bytes below a server's data folder. */
+/* Returns the bytes below a server's data folder. */
 long long clickhouse_disk(unsigned server);
 
 #endif

@@ -8,17 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The store at a URL; no session begins small. */
+/* Opens the store at a URL; no session begins small. */
 struct store *clickhouse_store_open(const char *url);
 
 struct store_session *clickhouse_session(struct store *s, const char *id);
 
-/* The functions of damage.h for this engine. */
+/* These are the functions of damage.h for this engine. */
 int clickhouse_write(struct store_session *ss, size_t n, int64_t position, struct err *e);
 int64_t clickhouse_kernels(struct store_session *ss);
 int64_t clickhouse_position(struct store_session *ss);
 
-/* The number that a statement answers, and a wait until the answer is `is`. */
+/* These return the number that a statement answers, and wait until the answer is `is`. */
 long long clickhouse_number(const char *sql);
 void clickhouse_until(const char *sql, long long is);
 

@@ -1,4 +1,4 @@
-/* clickhouse_turns.h - servers of a test that write one session in turns. */
+/* clickhouse_turns.h - runs lets servers of a test that write one session in turns. */
 #ifndef GPUFL_TESTS_STORE_CLICKHOUSE_TURNS_H
 #define GPUFL_TESTS_STORE_CLICKHOUSE_TURNS_H
 
@@ -16,7 +16,8 @@ struct turns_seat {
     struct store_turns turns;
 };
 
-/* The store of server `number`; the seat takes turns from the table. Both outlive the store. */
+/* Opens the store of server `number`; the seat takes turns from the table. Both outlive the
+ * store. */
 struct store *turns_store(struct turns_seat *s, struct turns_table *t, const char *url, int number);
 
 #endif

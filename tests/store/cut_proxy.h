@@ -4,7 +4,7 @@
 #ifndef GPUFL_TESTS_STORE_CUT_PROXY_H
 #define GPUFL_TESTS_STORE_CUT_PROXY_H
 
-/* The port to ask instead. */
+/* Returns the port to ask instead. */
 int cut_proxy_open(int port);
 void cut_proxy_close(void);
 

@@ -1,5 +1,4 @@
-/* fixture.h - sessions as plain arrays, to be put into a store and compared
- * with its answers.
+/* fixture.h - has sessions as plain arrays, to be put into a store and compared with its answers.
  *
  * Rows come from logs (the session in examples/data, and sessions of the simulated
  * GPU), through the decoder, in batches as they came. */
@@ -29,7 +28,7 @@ void fixture_close(struct fixture *f);
 /* Makes a session of the simulated GPU below the folder. Returns its path; caller frees. */
 char *fixture_simulate(const char *folder, const char *options);
 
-/* The path of the recorded session in examples/data; caller frees. */
+/* Returns the path of the recorded session in examples/data; caller frees. */
 char *fixture_recorded(void);
 
 /* Puts the session into a store in transactions of about so many lines, with its pyramid. */

@@ -1,4 +1,5 @@
-/* meta_alerts.c - cases of alerts: when an alert fires, what is delivered, and its findings. */
+/* meta_alerts.c - has runs cases of alerts: when an alert fires, what is delivered, and its
+ * findings. */
 #include "meta_place.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* meta_cases.c - all cases of the suite of the small tables. */
+/* meta_cases.c - lists all cases of the suite of the small tables. */
 #include "meta_place.h"
 
 /* First the groups in which threads share a store, then those on one thread. ThreadSanitizer, which

@@ -1,4 +1,4 @@
-/* meta_fleet.c - cases of hosts, GPUs, days, the audit log and settings. */
+/* meta_fleet.c - has cases of hosts, GPUs, days, the audit log and settings. */
 #include "meta_place.h"
 
 #include <math.h>

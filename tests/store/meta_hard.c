@@ -1,4 +1,5 @@
-/* meta_hard.c - cases of bad input, little memory, many concurrent calls and killed processes. */
+/* meta_hard.c - has cases of bad input, little memory, many concurrent calls and killed
+ * processes. */
 #include "meta_place.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* meta_people.c - cases of users, members and their secrets, for both engines. */
+/* meta_people.c - has cases of users, members and their secrets, for both engines. */
 #include "meta_place.h"
 
 #include "base/alloc.h"

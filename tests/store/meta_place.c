@@ -1,4 +1,4 @@
-/* meta_place.c - the parts that the cases share: an open store, and their first rows. */
+/* meta_place.c - has the parts that the cases share: an open store, and their first rows. */
 #include "meta_place.h"
 
 #include "base/alloc.h"

@@ -17,7 +17,7 @@ struct meta_place {
 
 extern const struct meta_place *place; /* defined by each test program */
 
-/* A store for one test, and memory for its answers. */
+/* Holds a store for one test, and memory for its answers. */
 struct fixture {
     struct meta *m;
     struct region mem;
@@ -28,17 +28,17 @@ struct fixture {
 int fixture_open(void **state);  /* cmocka's setup */
 int fixture_close(void **state); /* cmocka's teardown */
 
-/* An ask of a workspace whose answer lies in the fixture. */
+/* Makes an ask of a workspace whose answer lies in the fixture. */
 #define ASK(f, workspace) (&(struct meta_ask){(f)->m, workspace, &(f)->mem, &(f)->e})
 
-/* Raw SQL on a separate connection; the first text of its answer. */
+/* Runs raw SQL on a separate connection; the first text of its answer. */
 void place_script(const struct meta_config *c, const char *sql);
 void place_ask(const struct meta_config *c, const char *sql, char *out, size_t size);
 
-/* Two workspaces, w1 and w2, and three users: u1 (admin, owner of both), u2, u3. */
+/* Makes two workspaces, w1 and w2, and three users: u1 (admin, owner of both), u2, u3. */
 void people_make(struct fixture *f);
 
-/* A session of a workspace that started at `started`. */
+/* Makes a session of a workspace that started at `started`. */
 void session_make(struct fixture *f, const char *workspace, const char *id, const char *app,
                   const char *host, int64_t started);
 
@@ -67,7 +67,8 @@ int meta_state_cases(void);
 int meta_migrate_cases(void);
 int meta_hard_cases(void);
 
-/* Days of GPUs of two sessions: s1 used two GPUs for "train", and its second day is unknown. */
+/* Holds days of GPUs of two sessions: s1 used two GPUs for "train", and its second day is
+ * unknown. */
 static const struct meta_usage usage_of_s1[] __attribute__((unused)) = {
     {10, "GPU-1", "node-a", "train", 100, 50, 7, 100, 80, 5},
     {11, "GPU-1", "node-a", "train", 200, META_NONE, META_NONE, 0, 0, META_NONE},

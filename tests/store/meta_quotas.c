@@ -1,4 +1,4 @@
-/* meta_quotas.c - cases: what was sent in a day, for quotas. */
+/* meta_quotas.c - has the cases of what was sent in a day, for quotas. */
 #include "meta/quota_days.h"
 #include "meta_place.h"
 

@@ -1,4 +1,4 @@
-/* meta_sessions.c - cases of one session's life, its documents and findings, and uploads. */
+/* meta_sessions.c - has cases of one session's life, its documents and findings, and uploads. */
 #include "meta_place.h"
 
 #include "base/alloc.h"

@@ -11,10 +11,10 @@ extern char pack_folder[64];
 int pack_folder_open(void **state);
 int pack_folder_close(void **state);
 
-/* The path of the only pack of a workspace below root; NULL: it has none. */
+/* Returns the path of the only pack of a workspace below root; NULL: it has none. */
 const char *pack_of(const char *root, const char *workspace);
 
-/* The DuckDB store of the folder, with one thread, and a session of it. */
+/* These open the DuckDB store of the folder, with one thread, and a session of the store. */
 struct store *pack_store_open(int64_t small_most);
 struct store_session *pack_session(struct store *s, const char *workspace, const char *id);
 

@@ -1,5 +1,5 @@
-/* postgres_server.c - initdb and postgres from Debian's folder or PATH, as an unprivileged user
- * if the test runs as root, which PostgreSQL refuses.
+/* postgres_server.c - runs initdb and postgres from Debian's folder or PATH, as an unprivileged
+ * user if the test runs as root, which PostgreSQL refuses.
  *
  * The server is a child that the kernel kills with the thread that started it, so that no test
  * leaves one behind. */

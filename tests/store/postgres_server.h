@@ -13,7 +13,7 @@ void postgres_server_close(void);
 void postgres_server_stop(void);  /* connections break at once */
 void postgres_server_start(void); /* again */
 
-/* The address of a database; the socket's folder is in it. */
+/* Writes the address of a database; the socket's folder is in it. */
 void postgres_server_url(const char *database, char *out, size_t size);
 
 /* Runs SQL as the superuser, in the database postgres. */

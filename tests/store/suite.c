@@ -1,4 +1,4 @@
-/* suite.c - the parts that the cases share. */
+/* suite.c - has the parts that the cases share. */
 #include "suite.h"
 
 #include "analyze/read/discover.h"

@@ -1,5 +1,5 @@
-/* suite.h - the conformance suite: the cases that every engine must pass, run with the engine under
- * test. */
+/* suite.h - has the conformance suite: the cases that every engine must pass, run with the engine
+ * under test. */
 #ifndef GPUFL_TESTS_STORE_SUITE_H
 #define GPUFL_TESTS_STORE_SUITE_H
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The engine at hand; set by the test program before it runs the cases. */
+/* Describes the engine at hand; set by the test program before it runs the cases. */
 struct suite {
     const struct store_ops *ops;
     struct store_config config;
@@ -28,7 +28,7 @@ extern struct suite suite;
 int suite_setup(void **state);
 int suite_teardown(void **state);
 
-/* A session with the rows of a fixture, loaded under the given name. */
+/* Returns a session with the rows of a fixture, loaded under the given name. */
 struct store_session *suite_loaded(const char *id, const struct fixture *f);
 
 #define OK(call)                                                                                   \
@@ -40,7 +40,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
             fail_msg("%s: %s: %s", #call, err_name(suite_code), suite_err.text);                   \
     } while (0)
 
-/* The cases of each subject, for cmocka_run_group_tests. */
+/* Lists the cases of each subject, for cmocka_run_group_tests. */
 #define SUITE_ROWS(X)                                                                              \
     X(rows_come_back)                                                                              \
     X(positions_go_with_commits)                                                                   \

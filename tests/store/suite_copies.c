@@ -1,4 +1,4 @@
-/* suite_copies.c - sessions copied to a store of files, and from there back: the copies are
+/* suite_copies.c - tests sessions copied to a store of files, and from there back: the copies are
  * complete and equal, with every engine. */
 #include "asked.h"
 

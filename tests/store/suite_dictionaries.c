@@ -1,5 +1,5 @@
-/* suite_dictionaries.c - repeated rows of dictionaries: devices and threads with more values, in
- * one transaction or a later one; other dictionaries unchanged. */
+/* suite_dictionaries.c - tests repeated rows of dictionaries: devices and threads with more values,
+ * in one transaction or a later one; other dictionaries unchanged. */
 #include "asked.h"
 
 #define OPS suite.ops

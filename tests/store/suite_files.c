@@ -1,4 +1,4 @@
-/* suite_files.c - sessions as wholes: deleted, copied, exported, many at once. */
+/* suite_files.c - tests sessions as wholes: deleted, copied, exported, many at once. */
 #include "asked.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,5 @@
-/* suite_looks.c - data of host threads: samples, captured launches, waits with their stacks. */
+/* suite_looks.c - tests data of host threads: samples, captured launches, waits with their
+ * stacks. */
 #include "asked.h"
 
 #include "wire/tile.h"

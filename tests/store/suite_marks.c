@@ -1,4 +1,4 @@
-/* suite_marks.c - the moments that a program marked. */
+/* suite_marks.c - tests the moments that a program marked. */
 #include "asked.h"
 
 #include "wire/tile.h"

@@ -1,4 +1,4 @@
-/* suite_rest.c - the other questions: copies, memory, metrics, sources, counts, history. */
+/* suite_rest.c - tests the other questions: copies, memory, metrics, sources, counts, history. */
 #include "asked.h"
 
 #include "base/alloc.h"

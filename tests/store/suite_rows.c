@@ -1,4 +1,4 @@
-/* suite_rows.c - rows in and out again: each once, in order, all of a transaction or none. */
+/* suite_rows.c - tests rows in and out again: each once, in order, all of a transaction or none. */
 #include "suite.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
-/* suite_timeline.c - the timeline's questions, against the events of plain arrays: at
- * every level tiles and spans together hold each event once. */
+/* suite_timeline.c - tests the timeline's questions, against the events of plain arrays: at every
+ * level tiles and spans together hold each event once. */
 #include "asked.h"
 
 #include "base/alloc.h"

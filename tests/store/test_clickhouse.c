@@ -1,4 +1,4 @@
-/* test_clickhouse.c - the conformance suite on ClickHouse: with a real server, which the test
+/* test_clickhouse.c - runs the conformance suite on ClickHouse: with a real server, which the test
  * starts. Small sessions are in one table, or with the argument "large" none are; with the argument
  * "alone" no other server writes. Skipped, with a message, if ClickHouse is not installed. */
 #include "suite.h"

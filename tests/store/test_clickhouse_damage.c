@@ -1,6 +1,6 @@
-/* test_clickhouse_damage.c - failures of a store in ClickHouse: killed writers, a killed
- * server, lost answers, uncounted rows, tables of other versions, limits, wrong addresses.
- * Skipped, with a message, if clickhouse-server is not installed. */
+/* test_clickhouse_damage.c - tests failures of a store in ClickHouse: killed writers, a killed
+ * server, lost answers, uncounted rows, tables of other versions, limits, wrong addresses. Skipped,
+ * with a message, if clickhouse-server is not installed. */
 #include "clickhouse_server.h"
 #include "clickhouse_store.h"
 #include "clickhouse_turns.h"

@@ -1,4 +1,4 @@
-/* test_clickhouse_shards.c - the conformance suite on two ClickHouse servers, the shards of a
+/* test_clickhouse_shards.c - runs the conformance suite on two ClickHouse servers, the shards of a
  * cluster: each session is on one of them, and Distributed tables have all. Skipped, with a
  * message, if clickhouse-server is not installed. */
 #include "suite.h"

@@ -1,6 +1,6 @@
-/* test_clickhouse_small.c - small sessions of ClickHouse share a table: one that grows, one whose
- * growth fails, killed writers, a deletion. Skipped, with a message, if clickhouse-server is not
- * installed. */
+/* test_clickhouse_small.c - tests small sessions of ClickHouse share a table: one that grows, one
+ * whose growth fails, killed writers, a deletion. Skipped, with a message, if clickhouse-server is
+ * not installed. */
 #include "clickhouse_server.h"
 #include "damage.h"
 #include "store/clickhouse/small.h"

@@ -1,6 +1,6 @@
-/* test_clickhouse_weeks.c - sessions that share partitions: deletions free the disk and delete no
- * other session's rows, and a store of 0.1.0, with a partition for each session, is converted to
- * the present form. Skipped, with a message, if clickhouse-server is not installed. */
+/* test_clickhouse_weeks.c - tests sessions that share partitions: deletions free the disk and
+ * delete no other session's rows, and a store of 0.1.0, with a partition for each session, is
+ * converted to the present form. Skipped, with a message, if clickhouse-server is not installed. */
 #include "clickhouse_server.h"
 #include "clickhouse_store.h"
 #include "clickhouse_turns.h"

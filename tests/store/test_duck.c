@@ -1,5 +1,5 @@
-/* test_duck.c - our declarations of DuckDB's C interface against the library itself: data written
- * by vectors and values is read back unchanged from chunks. Skipped, with a message, if the
+/* test_duck.c - tests our declarations of DuckDB's C interface against the library itself: data
+ * written by vectors and values is read back unchanged from chunks. Skipped, with a message, if the
  * library is not available. */
 #include "store/duckdb/duck.h"
 #include "store/duckdb/rows.h"

@@ -1,4 +1,4 @@
-/* test_duckdb.c - the conformance suite on DuckDB: with small sessions in packs, and with a
+/* test_duckdb.c - runs the conformance suite on DuckDB: with small sessions in packs, and with a
  * file for each session ("files"). Skipped, with a message, if the library is not available. */
 #include "suite.h"
 

@@ -1,5 +1,5 @@
-/* test_duckdb_damage.c - failures of files: damage, foreign files, older and newer versions, a
- * killed process, a full disk. Only one session is affected, never the store. */
+/* test_duckdb_damage.c - tests failures of files: damage, foreign files, older and newer versions,
+ * a killed process, a full disk. Only one session is affected, never the store. */
 #include "damage.h"
 #include "store/duckdb/duck.h"
 #include "store/duckdb/engine.h"

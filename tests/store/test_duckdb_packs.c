@@ -1,5 +1,5 @@
-/* test_duckdb_packs.c - the files that small sessions share: a crash at any byte, a
- * process that is killed, a full disk, no memory, deletion, damage. */
+/* test_duckdb_packs.c - tests the files that small sessions share: a crash at any byte, a process
+ * that is killed, a full disk, no memory, deletion, damage. */
 #include "damage.h"
 #include "pack_folder.h"
 

@@ -1,5 +1,5 @@
-/* test_duckdb_shown.c - questions about small sessions: their rows are read where they are, by a
- * function that DuckDB calls, a few questions at once. */
+/* test_duckdb_shown.c - tests questions about small sessions: their rows are read where they are,
+ * by a function that DuckDB calls, a few questions at once. */
 #include "damage.h"
 #include "pack_folder.h"
 

@@ -1,4 +1,4 @@
-/* test_duckdb_small.c - sessions that share packs: they grow to a file, are damaged, are
+/* test_duckdb_small.c - tests sessions that share packs: they grow to a file, are damaged, are
  * distinguished from other tenants' and from those of a store whose sessions all have files. */
 #include "damage.h"
 #include "pack_folder.h"

@@ -1,4 +1,4 @@
-/* test_duckdb_twice.c - sessions that are in a pack and have a file as well: after a crash, a
+/* test_duckdb_twice.c - tests sessions that are in a pack and have a file as well: after a crash, a
  * restore, or an older version; what is on the disk when a commit has returned; deletions. */
 #include "damage.h"
 #include "pack_folder.h"

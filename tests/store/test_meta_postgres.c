@@ -1,5 +1,5 @@
-/* test_meta_postgres.c - the small tables in a real PostgreSQL: the suite of both engines, and
- * cases of PostgreSQL: connections that break, a server that stops and starts again. */
+/* test_meta_postgres.c - tests the small tables in a real PostgreSQL: the suite of both engines,
+ * and cases of PostgreSQL: connections that break, a server that stops and starts again. */
 #include "meta_place.h"
 
 #include "postgres_server.h"

@@ -1,4 +1,4 @@
-/* test_meta_sqlite.c - the small tables in SQLite: the suite of both engines, and cases of
+/* test_meta_sqlite.c - tests the small tables in SQLite: the suite of both engines, and cases of
  * SQLite. */
 #include "meta_place.h"
 

@@ -1,5 +1,6 @@
-/* kernels.hip.c - device code for AMD GPUs, as the fake HIP program's kernels are called. clang of
- * Debian's compiles it without ROCm. Tests read from it which lines their instructions are at. */
+/* kernels.hip.c - has device code for AMD GPUs, as the fake HIP program's kernels are called. clang
+ * of Debian's compiles it without ROCm. Tests read from it which lines their instructions are
+ * at. */
 #define GLOBAL __attribute__((address_space(1)))
 #define KERNEL __attribute__((amdgpu_kernel))
 

@@ -15,7 +15,7 @@ void observe(const char *mark);
 }
 #endif
 
-/* Put after a call, so that the call is not in tail position. */
+/* Put this after a call, so that the call is not in tail position. */
 #define STAY      __asm__ volatile("")
 #define IN_LINE   static inline __attribute__((always_inline))
 #define OUT_LINE  __attribute__((noinline, noclone))

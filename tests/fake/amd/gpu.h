@@ -1,5 +1,5 @@
-/* gpu.h - the GPUs of the fakes of ROCm SMI and AMD SMI: their answers, in one place, so
- * that a test can compare both libraries with one set of numbers.
+/* gpu.h - has the GPUs of the fakes of ROCm SMI and AMD SMI: their answers, in one place, so that a
+ * test can compare both libraries with one set of numbers.
  *
  * There are two devices; the second one answers "not supported" to everything that is optional, so
  * that unknown differs from zero.
@@ -50,7 +50,7 @@ enum {
 #define FAKE_UJ        15.25F
 #define FAKE_UNIQUE    UINT64_C(0xa1b2c3d4e5f60718)
 
-/* The result of a query. Each of the two libraries has its own codes. */
+/* Names the result of a query. Each of the two libraries has its own codes. */
 enum fake_result {
     FAKE_OK,
     FAKE_NOT_SUPPORTED,
@@ -68,13 +68,14 @@ enum fake_result fake_init(void);
 void fake_end(void);
 int fake_amd_ends(void); /* how often the library was shut down */
 
-/* The result of a query of a device; optional: the second device does not support it. */
+/* Returns the result of a query of a device; optional: the second device does not support it. */
 enum fake_result fake_ask(unsigned device, int optional);
 
-/* Place on the bus: domain << 32 | bus << 8 | device << 3 | function. */
+/* Returns the place on the bus: domain << 32 | bus << 8 | device << 3 | function. */
 uint64_t fake_place(unsigned device);
 
-/* Numbers of the processes that use a device, at most max; returns how many there are. */
+/* Writes the numbers of the processes that use a device, at most max; returns how many there
+ * are. */
 unsigned fake_pids(unsigned device, uint32_t *out, unsigned max);
 
 /* Writes the table of metrics, cut or filled up to `size` bytes. */

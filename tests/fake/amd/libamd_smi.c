@@ -1,4 +1,4 @@
-/* libamd_smi.c - AMD SMI without a GPU: see gpu.h. FAKE_AMD_SMI is the major version whose
+/* libamd_smi.c - fakes AMD SMI without a GPU: see gpu.h. FAKE_AMD_SMI is the major version whose
  * structures it has, 24 (ROCm 6.2's) or 26 (ROCm 7's). */
 #include "backend/amd/abi/amd_smi.h"
 #include "tests/fake/amd/gpu.h"

@@ -1,5 +1,6 @@
-/* librocm_smi.c - ROCm SMI without a GPU: see gpu.h. FAKE_ROCM is the release whose structures it
- * has, 5 (Debian 12's, at librocm_smi64.so.1) or 6 (ROCm 6.3's, at librocm_smi64.so.7). */
+/* librocm_smi.c - fakes ROCm SMI without a GPU: see gpu.h. FAKE_ROCM is the release whose
+ * structures it has, 5 (Debian 12's, at librocm_smi64.so.1) or 6 (ROCm 6.3's, at
+ * librocm_smi64.so.7). */
 #include "backend/amd/abi/rocm_smi.h"
 #include "tests/fake/amd/gpu.h"
 

@@ -1,7 +1,7 @@
-/* hip.c - libamdhip64.so.6 without a GPU: queues that are busy for as long as their work takes, on
- * the machine's clock. FAKE_ROCM=devices=N gives N devices (2), slower=N makes kernels N times as
- * long. Each function passes through the tables of the SDK as the real ones do. FAKE_CODE is a file
- * with the kernels' code object. */
+/* hip.c - is libamdhip64.so.6 without a GPU: queues that are busy for as long as their work takes,
+ * on the machine's clock. FAKE_ROCM=devices=N gives N devices (2), slower=N makes kernels N times
+ * as long. Each function passes through the tables of the SDK as the real ones do. FAKE_CODE is a
+ * file with the kernels' code object. */
 #include "hip.h"
 #include "hooks.h"
 

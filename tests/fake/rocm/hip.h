@@ -1,4 +1,4 @@
-/* hip.h - the functions of the fake libamdhip64.so.6 and of the fake roctx that programs call.
+/* hip.h - has the functions of the fake libamdhip64.so.6 and of the fake roctx that programs call.
  * A kernel is named when it is launched: its function is a struct fake_kernel. */
 #ifndef GPUFL_TESTS_FAKE_ROCM_HIP_H
 #define GPUFL_TESTS_FAKE_ROCM_HIP_H
@@ -47,11 +47,11 @@ int hipGraphGetNodes(void *graph, void **nodes, size_t *count);
 int hipGraphNodeGetType(void *node, int *type);
 int hipGraphChildGraphNodeGetGraph(void *node, void **graph);
 
-/* A graph of n kernels, the last of them in a child graph, and a fill. Can be launched as it is,
- * like one that was instantiated before anybody listened. */
+/* Makes a graph of n kernels, the last of them in a child graph, and a fill. Can be launched as it
+ * is, like one that was instantiated before anybody listened. */
 void *fake_graph(const void *function, int n);
 
-/* Kernels of the fake's one code object: 0 gemm, 1 relu. */
+/* Returns kernels of the fake's one code object: 0 gemm, 1 relu. */
 const void *fake_kernel(int which);
 
 /* The kernels of the planted programs are in that code object, too, and run for as many ns as their

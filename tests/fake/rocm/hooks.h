@@ -1,4 +1,4 @@
-/* hooks.h - the interface between the fake HIP, roctx and rocprofiler-sdk, in place of the
+/* hooks.h - is the interface between the fake HIP, roctx and rocprofiler-sdk, in place of the
  * runtimes' dispatch tables. Times are CLOCK_BOOTTIME ns, as the real library's. */
 #ifndef GPUFL_TESTS_FAKE_ROCM_HOOKS_H
 #define GPUFL_TESTS_FAKE_ROCM_HOOKS_H
@@ -8,7 +8,7 @@
 
 enum { FAKE_CALL_BYTES = 96, FAKE_CLIENTS = 4 };
 
-/* A call of HIP or roctx that is being made on a thread. */
+/* Describes a call of HIP or roctx that is being made on a thread. */
 struct fake_call {
     const char *function;
     unsigned char arguments[FAKE_CALL_BYTES]; /* in C's order, as the real library lays them out */

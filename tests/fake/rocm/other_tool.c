@@ -1,4 +1,4 @@
-/* other_tool.c - another tool for rocprofiler-sdk, which asks for nothing. */
+/* other_tool.c - is another tool for rocprofiler-sdk, which asks for nothing. */
 #include <stdint.h>
 #include <stdio.h>
 

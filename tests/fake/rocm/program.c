@@ -1,5 +1,5 @@
-/* program.c - a "HIP program" over the fake runtime, which knows nothing of profilers. Prints one
- * line of JSON: what it did.
+/* program.c - is a "HIP program" over the fake runtime, which knows nothing of profilers. Prints
+ * one line of JSON: what it did.
  *
  *   fake_hip KERNELS [option]...
  *     threads=T  T threads do all of this

@@ -1,4 +1,4 @@
-/* roctx.c - librocprofiler-sdk-roctx.so.1: marks and ranges through the SDK's tables. */
+/* roctx.c - is librocprofiler-sdk-roctx.so.1: marks and ranges through the SDK's tables. */
 #include "hip.h"
 #include "hooks.h"
 

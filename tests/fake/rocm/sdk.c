@@ -1,4 +1,4 @@
-/* sdk.c - the fake librocprofiler-sdk.so: contexts, services, buffers and their thread. */
+/* sdk.c - has the fake librocprofiler-sdk.so: contexts, services, buffers and their thread. */
 #include "sdk.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* sdk.h - the fake librocprofiler-sdk.so, shared by its files.
+/* sdk.h - is the fake librocprofiler-sdk.so, shared by its files.
  *
  * Layouts are written here by the offsets of the vendor's headers, and not from the product's own
  * declarations, so that these are tested. FAKE_ROCP is a list of KEY=VALUE with commas between:
@@ -85,7 +85,7 @@ struct sdk {
 
 extern struct sdk sdk;
 
-/* A number of FAKE_ROCP; -1: it has no such key. */
+/* Returns a number of FAKE_ROCP; -1: it has no such key. */
 int64_t script(const char *key);
 
 /* Returns true if the script lets this call of a function fail. */
@@ -94,13 +94,13 @@ bool fails(const char *function);
 /* Returns the number of a kind in the version that is imitated; -1: it has none. */
 int kind_number(enum kind k);
 
-/* The configuration that the tool wants for a dispatch with this record; 0: none. */
+/* Returns the configuration that the tool wants for a dispatch with this record; 0: none. */
 uint64_t counters_ask(const uint64_t *dispatch);
 
 /* Adds the counts of a dispatch. */
 void counters_put(uint64_t config, const uint64_t *dispatch, const struct fake_dispatch *d);
 
-/* The index of a buffer by the library's number; -1: there is none. */
+/* Returns the index of a buffer by the library's number; -1: there is none. */
 int buffer_index(uint64_t number);
 
 /* Makes the callback thread flush a buffer; sdk.lock is held. */
@@ -113,7 +113,7 @@ void samples_put(uint64_t agent, const struct fake_dispatch *d, uint64_t correla
 /* A code object is loaded, which begins at this byte of a file. */
 void code_loaded(const char *file, long offset);
 
-/* The address at which code is loaded, and the address that this code has in its file. */
+/* Code is loaded at the first address, and has the second one in its file. */
 #define LOAD_BASE UINT64_C(0x7e0000000000)
 enum { LOAD_LOWEST = 0x100 };
 
@@ -125,7 +125,7 @@ bool is_new(void); /* SDK 1.0 and later */
 /* Sets the functions of a runtime's table. */
 void hooks_fill(struct fake_hooks *h);
 
-/* The library's number of a HIP function, and the name of a number; -1, NULL: none. */
+/* Returns the library's number of a HIP function, and the name of a number; -1, NULL: none. */
 int operation_of(const char *function);
 const char *operation_name(int i, int *number);
 

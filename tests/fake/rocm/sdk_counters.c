@@ -1,5 +1,5 @@
-/* sdk_counters.c - the fake librocprofiler-sdk.so: the dispatch counting service, under the names
- * that each release has. A kernel has a wavefront for each 64 work-items; its counts follow
+/* sdk_counters.c - has the fake librocprofiler-sdk.so: the dispatch counting service, under the
+ * names that each release has. A kernel has a wavefront for each 64 work-items; its counts follow
  * from its launch. A configuration takes 4 counters of SQ, and 2 of others. */
 #include "sdk.h"
 

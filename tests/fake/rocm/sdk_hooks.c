@@ -1,5 +1,6 @@
-/* sdk_hooks.c - the fake librocprofiler-sdk.so: the functions that the runtimes' tables point to.
- * */
+/* sdk_hooks.c - has the fake librocprofiler-sdk.so: the functions that the runtimes' tables point
+ * to.
+ */
 #include "sdk.h"
 
 #include <fcntl.h>

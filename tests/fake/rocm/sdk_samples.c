@@ -1,6 +1,6 @@
-/* sdk_samples.c - the fake librocprofiler-sdk.so: PC sampling, as each release has it. A kernel of
- * the program has 20 samples at four of its instructions; of the runtime's kernels they are in code
- * that was never reported. Records have the offsets of the vendor's headers. */
+/* sdk_samples.c - has the fake librocprofiler-sdk.so: PC sampling, as each release has it. A kernel
+ * of the program has 20 samples at four of its instructions; of the runtime's kernels they are in
+ * code that was never reported. Records have the offsets of the vendor's headers. */
 #include "sdk.h"
 
 #include <elf.h>

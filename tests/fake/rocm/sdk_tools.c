@@ -1,4 +1,5 @@
-/* sdk_tools.c - the fake librocprofiler-sdk.so: how tools are found, begun and ended; the GPUs. */
+/* sdk_tools.c - says the fake librocprofiler-sdk.so: how tools are found, begun and ended; the
+ * GPUs. */
 #include "sdk.h"
 
 #include <dlfcn.h>

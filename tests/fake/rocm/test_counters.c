@@ -1,5 +1,6 @@
-/* test_counters.c - hardware counters of single kernels over the fake rocprofiler-sdk: the engines
- * that use them, the counters that are counted or left out, and a library that does not count. */
+/* test_counters.c - tests hardware counters of single kernels over the fake rocprofiler-sdk: the
+ * engines that use them, the counters that are counted or left out, and a library that does not
+ * count. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
 

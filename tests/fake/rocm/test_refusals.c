@@ -1,4 +1,4 @@
-/* test_refusals.c - services that rocprofiler-sdk refuses or lacks: the session says what is
+/* test_refusals.c - tests services that rocprofiler-sdk refuses or lacks: the session says what is
  * missing; and children and later sessions of a process with the tool. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"

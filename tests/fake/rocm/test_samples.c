@@ -1,5 +1,5 @@
-/* test_samples.c - PC sampling over the fake rocprofiler-sdk: samples by instruction, line and
- * reason, of the GPUs that offer it; lost samples; and counters, if no GPU can be sampled. */
+/* test_samples.c - tests PC sampling over the fake rocprofiler-sdk: samples by instruction, line
+ * and reason, of the GPUs that offer it; lost samples; and counters, if no GPU can be sampled. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_trace.c - `gpufl trace` over a HIP program and the fake rocprofiler-sdk, in both forms of
- * its structs: the program's work is in the report, and lost records are counted. */
+/* test_trace.c - tests `gpufl trace` over a HIP program and the fake rocprofiler-sdk, in both forms
+ * of its structs: the program's work is in the report, and lost records are counted. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_address.c - networks that webhooks may not reach: their edges, and their addresses inside
- * other addresses. */
+/* test_address.c - tests networks that webhooks may not reach: their edges, and their addresses
+ * inside other addresses. */
 #include "net/client/address.h"
 #include "tests/test.h"
 

@@ -1,5 +1,6 @@
-/* test_config_cache.c - the server's configurations as files: replaced as a whole, removed when
- * they are removed on the server, and left alone if the answer is not a list of configurations. */
+/* test_config_cache.c - tests the server's configurations as files: replaced as a whole, removed
+ * when they are removed on the server, and left alone if the answer is not a list of
+ * configurations. */
 #include "agent/orders/config_cache.h"
 #include "base/alloc.h"
 #include "base/file/file.h"

@@ -1,4 +1,4 @@
-/* dl_sample.c - a library for test_dl.c to open. */
+/* dl_sample.c - is a library for test_dl.c to open. */
 __attribute__((visibility("default"))) int sample_one(void);
 __attribute__((visibility("default"))) int sample_two(void);
 

@@ -1,4 +1,4 @@
-/* plt_caller.c - a library for test_plt.c that calls another one. It is built twice: with cells
+/* plt_caller.c - is a library for test_plt.c that calls another one. It is built twice: with cells
  * that are filled at the first call, and with cells that are filled at loading and read-only from
  * then on. */
 int sample_one(void);

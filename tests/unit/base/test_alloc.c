@@ -1,4 +1,4 @@
-/* test_alloc.c - the countdown, strings, and growth with a ceiling. */
+/* test_alloc.c - tests the countdown, strings, and growth with a ceiling. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "tests/test.h"

@@ -1,4 +1,4 @@
-/* test_buf.c - numbers against printf, JSON strings, the ceiling, sticky errors. */
+/* test_buf.c - tests numbers against printf, JSON strings, the ceiling, sticky errors. */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/err.h"

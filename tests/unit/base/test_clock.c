@@ -1,4 +1,4 @@
-/* test_clock.c - the system's clocks, and the replaced one. */
+/* test_clock.c - tests the system's clocks, and the replaced one. */
 #include "base/clock.h"
 #include "tests/test.h"
 

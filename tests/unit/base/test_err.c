@@ -1,4 +1,4 @@
-/* test_err.c - codes, names, sentences and their limits. */
+/* test_err.c - tests codes, names, sentences and their limits. */
 #include "base/err.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_file.c - paths, directories, reading, compressing, and what goes wrong. */
+/* test_file.c - tests paths, directories, reading, compressing, and what goes wrong. */
 #include "base/alloc.h"
 #include "base/file/file.h"
 #include "tests/test.h"

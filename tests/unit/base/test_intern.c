@@ -1,4 +1,4 @@
-/* test_intern.c - ids, ceilings, failing memory, threads, the hash. */
+/* test_intern.c - tests ids, ceilings, failing memory, threads, the hash. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/intern.h"

@@ -1,4 +1,4 @@
-/* test_json.c - values, walks, errors, and damaged texts. */
+/* test_json.c - tests values, walks, errors, and damaged texts. */
 #include "base/json.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_lines.c - every kind of file that a log can be, whole and broken. */
+/* test_lines.c - tests every kind of file that a log can be, whole and broken. */
 #include "base/alloc.h"
 #include "base/packed/lines.h"
 #include "tests/test.h"

@@ -1,4 +1,4 @@
-/* test_log.c - prefixes, repetition, and a stderr that is full, closed or gone. */
+/* test_log.c - tests prefixes, repetition, and a stderr that is full, closed or gone. */
 #include "base/log.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_opt.c - parsing, sentences for mistakes, help. */
+/* test_opt.c - tests parsing, sentences for mistakes, help. */
 #include "base/opt.h"
 #include "tests/test.h"
 

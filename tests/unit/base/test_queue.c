@@ -1,4 +1,4 @@
-/* test_queue.c - order, and many producers against one consumer. */
+/* test_queue.c - tests order, and many producers against one consumer. */
 #include "base/process/thread.h"
 #include "base/queue.h"
 #include "tests/test.h"

@@ -1,4 +1,4 @@
-/* test_ring.c - order, fullness, wrap-around, and two threads. */
+/* test_ring.c - tests order, fullness, wrap-around, and two threads. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/process/thread.h"

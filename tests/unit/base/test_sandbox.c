@@ -1,4 +1,4 @@
-/* test_sandbox.c - a process that has given up what it does not need: each forbidden call is
+/* test_sandbox.c - tests a process that has given up what it does not need: each forbidden call is
  * tried, in a child, and fails; allowed calls still work. */
 #include "base/process/sandbox.h"
 #include "tests/test.h"

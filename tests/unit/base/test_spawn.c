@@ -1,4 +1,4 @@
-/* test_spawn.c - what a started program inherits, and waiting for it. */
+/* test_spawn.c - tests what a started program inherits, and waiting for it. */
 #include "base/process/spawn.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_spelling.c - paths that are not UTF-8 as text, and back. */
+/* test_spelling.c - tests paths that are not UTF-8 as text, and back. */
 #include "base/file/spelling.h"
 #include "tests/test.h"
 

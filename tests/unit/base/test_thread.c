@@ -1,4 +1,4 @@
-/* test_thread.c - the properties of a started thread, and wake-ups. */
+/* test_thread.c - tests the properties of a started thread, and wake-ups. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/process/thread.h"

@@ -1,5 +1,5 @@
-/* test_tick.c - the curve between counter and clock: with simulated counters, whose true time is
- * known, and with the machine's counter. */
+/* test_tick.c - tests the curve between counter and clock: with simulated counters, whose true time
+ * is known, and with the machine's counter. */
 #include "base/tick.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_ungz.c - gzip files, whole, cut and damaged: the two libraries read the same bytes, a
+/* test_ungz.c - tests gzip files, whole, cut and damaged: the two libraries read the same bytes, a
  * beginning of the bytes that were packed. */
 #include "base/packed/ungz.h"
 #include "tests/test.h"

@@ -1,4 +1,5 @@
-/* test_unzst.c - files packed with zstd: whole, in several frames, cut off, damaged; as lines. */
+/* test_unzst.c - tests files packed with zstd: whole, in several frames, cut off, damaged; as
+ * lines. */
 #include "base/packed/unzst.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_folders.c - relative names of files, and a program that changes its folder. */
+/* test_folders.c - tests relative names of files, and a program that changes its folder. */
 #include "capture/stacks/folders.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_headers.c - the public headers, in a program of plain C11. The file is only compiled, with
- * every compiler of this machine, and without extensions. */
+/* test_headers.c - tests the public headers, in a program of plain C11. The file is only compiled,
+ * with every compiler of this machine, and without extensions. */
 #include <gpufl/gpufl.h>
 
 #include <gpufl/analysis.h>

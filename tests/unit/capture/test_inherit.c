@@ -1,5 +1,5 @@
-/* test_inherit.c - a launch outside scopes inherits the scope that was open then in the only other
- * thread with scopes. */
+/* test_inherit.c - tests a launch outside scopes inherits the scope that was open then in the only
+ * other thread with scopes. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* test_keep.c - the kept parts of a program's files: from a file, from memory, with little room,
- * and from damaged files; never from another file than the one that is mapped. */
+/* test_keep.c - tests the kept parts of a program's files: from a file, from memory, with little
+ * room, and from damaged files; never from another file than the one that is mapped. */
 #include "capture/stacks/keep.h"
 #include "capture/stacks/keep_elf.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* test_remote_options.c - the server's configurations as an agent keeps them: which files count,
- * what they may set, and which sources take precedence. */
+/* test_remote_options.c - tests the server's configurations as an agent keeps them: which files
+ * count, what they may set, and which sources take precedence. */
 #include "capture/options/options.h"
 #include "tests/test.h"
 

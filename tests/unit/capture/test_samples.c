@@ -1,4 +1,4 @@
-/* test_samples.c - when threads are sampled, and the meaning of the kernel's data about them:
+/* test_samples.c - tests when threads are sampled, and the meaning of the kernel's data about them:
  * exact values. tests/idle tests the sampling thread itself. */
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_spans.c - which scope covers a stretch of time: the innermost one of a thread that covers
- * all of it; none; or unknown, if threads disagree or too many scopes have ended since. */
+/* test_spans.c - tests which scope covers a stretch of time: the innermost one of a thread that
+ * covers all of it; none; or unknown, if threads disagree or too many scopes have ended since. */
 #include <stdio.h>
 
 #include "capture/records/spans.h"

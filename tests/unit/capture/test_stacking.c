@@ -1,6 +1,5 @@
-/* test_stacking.c - captured stacks as rows: a tree of frames, each written once,
- * defined before it is used in every part. The stacks come from this file, which
- * replaces stack/stack.c. */
+/* test_stacking.c - tests captured stacks as rows: a tree of frames, each written once, defined
+ * before it is used in every part. The stacks come from this file, which replaces stack/stack.c. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_turns.c - the part of a second in which a thread may capture. */
+/* test_turns.c - tests the part of a second in which a thread may capture. */
 #include "capture/threads/gate.h"
 #include "capture/threads/threads.h"
 #include "capture/threads/turns.h"

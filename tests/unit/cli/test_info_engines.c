@@ -1,5 +1,5 @@
-/* test_info_engines.c - the engines of `gpufl info`: the table fits the page, and has the data
- * of the schema and the vendor. */
+/* test_info_engines.c - tests the engines of `gpufl info`: the table fits the page, and has the
+ * data of the schema and the vendor. */
 #include "cli/info/engines.h"
 #include "tests/test.h"
 

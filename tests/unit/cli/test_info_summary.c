@@ -1,5 +1,5 @@
-/* test_info_summary.c - `gpufl info` on machines of every kind: one screen, the verdict first, each
- * advice once. */
+/* test_info_summary.c - tests `gpufl info` on machines of every kind: one screen, the verdict
+ * first, each advice once. */
 #include "backend/engine_texts.h"
 #include "cli/info/summary.h"
 #include "tests/test.h"

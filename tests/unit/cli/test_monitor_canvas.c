@@ -1,5 +1,5 @@
-/* test_monitor_canvas.c - the contents of the screen: widths, wide characters, and no
- * control characters. */
+/* test_monitor_canvas.c - tests the contents of the screen: widths, wide characters, and no control
+ * characters. */
 #include "cli/monitor/canvas.h"
 #include "tests/test.h"
 

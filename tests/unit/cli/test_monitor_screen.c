@@ -1,4 +1,5 @@
-/* test_monitor_screen.c - the frames of the live view, and what a monitor's line may contain. */
+/* test_monitor_screen.c - tests the frames of the live view, and what a monitor's line may
+ * contain. */
 #include "cli/monitor/screen.h"
 #include "tests/test.h"
 

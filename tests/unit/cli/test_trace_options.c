@@ -1,4 +1,4 @@
-/* test_trace_options.c - the options that the library gets from the command line. */
+/* test_trace_options.c - tests the options that the library gets from the command line. */
 #include "cli/trace/options/options.h"
 #include "tests/test.h"
 

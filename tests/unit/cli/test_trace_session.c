@@ -1,5 +1,5 @@
-/* test_trace_session.c - the process of a session and whether the session ended, from
- * logs in every state that a run can leave. */
+/* test_trace_session.c - tests the process of a session and whether the session ended, from logs in
+ * every state that a run can leave. */
 #include "cli/trace/outcome/session.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_trace_settings.c - options given as text: accepted options, the form in which
- * they are passed on, and messages about the others. */
+/* test_trace_settings.c - tests options given as text: accepted options, the form in which they are
+ * passed on, and messages about the others. */
 #include "cli/trace/options/settings.h"
 #include "tests/test.h"
 

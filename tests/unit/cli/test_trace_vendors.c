@@ -1,5 +1,5 @@
-/* test_trace_vendors.c - sentences about vendors that leave out facts of struct vendor. The toy
- * vendor of tests/unit/backend is in place of AMD's: it has no name for its runtime. */
+/* test_trace_vendors.c - tests sentences about vendors that leave out facts of struct vendor. The
+ * toy vendor of tests/unit/backend is in place of AMD's: it has no name for its runtime. */
 #include "cli/trace/outcome/here.h"
 #include "cli/trace/outcome/why.h"
 #include "tests/test.h"

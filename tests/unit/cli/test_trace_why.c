@@ -1,5 +1,5 @@
-/* test_trace_why.c - facts about a program from its file, with files made for the test: no compiler
- * and no other libc is needed. */
+/* test_trace_why.c - tests facts about a program from its file, with files made for the test: no
+ * compiler and no other libc is needed. */
 #include "cli/trace/outcome/here.h"
 #include "cli/trace/outcome/why.h"
 #include "tests/test.h"

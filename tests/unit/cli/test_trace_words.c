@@ -1,4 +1,4 @@
-/* test_trace_words.c - which programs a command line starts. */
+/* test_trace_words.c - tests which programs a command line starts. */
 #include "cli/trace/outcome/words.h"
 #include "tests/test.h"
 

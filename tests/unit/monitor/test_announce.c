@@ -1,5 +1,5 @@
-/* test_announce.c - the announcement of a traced process to the monitor: its text, and when it
- * is sent. */
+/* test_announce.c - tests the announcement of a traced process to the monitor: its text, and when
+ * it is sent. */
 #include "monitor/announce.h"
 #include "monitor/places.h"
 #include "tests/test.h"

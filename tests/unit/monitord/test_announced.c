@@ -1,4 +1,4 @@
-/* test_announced.c - the table of sessions that processes announce to the monitor. */
+/* test_announced.c - tests the table of sessions that processes announce to the monitor. */
 #include "monitord/announced.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_journal.c - sessions of the monitor: when another one begins, and that no row is lost or
- * written twice at that moment. */
+/* test_journal.c - tests sessions of the monitor: when another one begins, and that no row is lost
+ * or written twice at that moment. */
 #include "monitord/journal.h"
 #include "tests/test.h"
 

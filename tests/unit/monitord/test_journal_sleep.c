@@ -1,5 +1,5 @@
-/* test_journal_sleep.c - a machine that falls asleep between any two readings of the monitor's
- * clocks: the sleep is counted once, as a sleep, and never as a clock that was set. */
+/* test_journal_sleep.c - tests a machine that falls asleep between any two readings of the
+ * monitor's clocks: the sleep is counted once, as a sleep, and never as a clock that was set. */
 #include "monitord/journal.h"
 #include "tests/test.h"
 

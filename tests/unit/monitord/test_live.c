@@ -1,4 +1,4 @@
-/* test_live.c - the socket from which a view reads its values: its line, and idle readers. */
+/* test_live.c - tests the socket from which a view reads its values: its line, and idle readers. */
 #include "monitord/live.h"
 #include "tests/test.h"
 

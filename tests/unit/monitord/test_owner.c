@@ -1,5 +1,6 @@
-/* test_owner.c - the owner of a process, from control groups of both versions and its environment.
- * */
+/* test_owner.c - tests the owner of a process, from control groups of both versions and its
+ * environment.
+ */
 #include "monitord/owner.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_page.c - the contents of /metrics, without old values and unbounded labels. */
+/* test_page.c - tests the contents of /metrics, without old values and unbounded labels. */
 #include "monitord/page.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_http_header.c - headers that readers could understand differently, queries of any length,
- * and clients that end their side. */
+/* test_http_header.c - tests headers that readers could understand differently, queries of any
+ * length, and clients that end their side. */
 #include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
 

@@ -1,4 +1,4 @@
-/* test_metrics_page.c - the pages of a daemon: all kinds of requests, odd connections. */
+/* test_metrics_page.c - tests the pages of a daemon: all kinds of requests, odd connections. */
 #include "tests/test.h"
 #include "tests/unit/support/wire_client.h"
 

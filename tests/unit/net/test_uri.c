@@ -1,4 +1,4 @@
-/* test_uri.c - targets of requests: parsed, decoded once, refused if they are not clean. */
+/* test_uri.c - tests targets of requests: parsed, decoded once, refused if they are not clean. */
 #include "net/server/uri.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_workers.c - a bounded pool: every accepted task runs, and tasks beyond the limit are
+/* test_workers.c - tests a bounded pool: every accepted task runs, and tasks beyond the limit are
  * refused. */
 #include "net/server/workers.h"
 #include "tests/test.h"

@@ -1,4 +1,4 @@
-/* test_auth.c - logins, keys, links and tickets over real small tables (SQLite). */
+/* test_auth.c - tests logins, keys, links and tickets over real small tables (SQLite). */
 #include "base/alloc.h"
 #include "server/auth/auth.h"
 #include "tests/test.h"

@@ -1,4 +1,5 @@
-/* test_auth_password.c - hashes of passwords: right, wrong, foreign, and many at the same time. */
+/* test_auth_password.c - tests hashes of passwords: right, wrong, foreign, and many at the same
+ * time. */
 #include "base/alloc.h"
 #include "server/auth/password.h"
 #include "server/auth/secret.h"

@@ -1,4 +1,4 @@
-/* test_burst.c - the analysis rests while a burst of sessions is loaded, for a limited
+/* test_burst.c - tests the analysis rests while a burst of sessions is loaded, for a limited
  * time. */
 #include "server/analysis/analysis.h"
 #include "server/analysis/burst.h"

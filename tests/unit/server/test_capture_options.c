@@ -1,4 +1,4 @@
-/* test_capture_options.c - the server's check of a configuration agrees with the library for
+/* test_capture_options.c - tests the server's check of a configuration agrees with the library for
  * every option, so that no program refuses what the server accepted. */
 #include "capture/options/options.h"
 #include "server/common/capture_options.h"

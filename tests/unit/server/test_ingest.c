@@ -1,5 +1,5 @@
-/* test_ingest.c - bodies of every kind: accepted lines are in the columns once, and refused lines
- * are named. test_ingest_damage.c has damaged ones. */
+/* test_ingest.c - tests bodies of every kind: accepted lines are in the columns once, and refused
+ * lines are named. test_ingest_damage.c has damaged ones. */
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"

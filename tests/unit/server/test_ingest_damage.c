@@ -1,5 +1,5 @@
-/* test_ingest_damage.c - damaged bodies: lines that are left out, bombs, random bytes. Accepted
- * lines are in the columns once, refused lines are named, and no input does harm. */
+/* test_ingest_damage.c - tests damaged bodies: lines that are left out, bombs, random bytes.
+ * Accepted lines are in the columns once, refused lines are named, and no input does harm. */
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "wire/limits.h"

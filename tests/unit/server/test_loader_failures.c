@@ -1,5 +1,5 @@
-/* test_loader_failures.c - sessions whose store fails: their rows are loaded when the store works
- * again, or set aside if it stays broken, and other sessions are not delayed. */
+/* test_loader_failures.c - tests sessions whose store fails: their rows are loaded when the store
+ * works again, or set aside if it stays broken, and other sessions are not delayed. */
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "server/intake/aside.h"

@@ -1,5 +1,5 @@
-/* test_loader_queue.c - the order of sessions: no workspace delays another, small sessions come
- * first, and nothing waits for ever. */
+/* test_loader_queue.c - tests the order of sessions: no workspace delays another, small sessions
+ * come first, and nothing waits for ever. */
 #include "base/file/file.h"
 #include "server/intake/loader/queue.h"
 #include "tests/test.h"

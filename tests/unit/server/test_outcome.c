@@ -1,5 +1,6 @@
-/* test_outcome.c - a session with more scopes and kernels than the stored tables have room for: the
- * report and the history have those with most time, and the report says how many there are. */
+/* test_outcome.c - tests a session with more scopes and kernels than the stored tables have room
+ * for: the report and the history have those with most time, and the report says how many there
+ * are. */
 #include "server/analysis/outcome.h"
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"

@@ -1,5 +1,5 @@
-/* test_param.c - parameters of the path, the query and the body: values, or a problem that names
- * the one that is wrong. */
+/* test_param.c - tests parameters of the path, the query and the body: values, or a problem that
+ * names the one that is wrong. */
 #include "server/request/param.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* test_proxies.c - the client's address behind proxies that are trusted, and behind others. */
+/* test_proxies.c - tests the client's address behind proxies that are trusted, and behind
+ * others. */
 #include "server/common/proxies.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_quota.c - the limits of a day, sessions that may go on, and the next day. */
+/* test_quota.c - tests the limits of a day, sessions that may go on, and the next day. */
 #include "server/api/quota.h"
 #include "tests/test.h"
 

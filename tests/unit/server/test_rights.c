@@ -1,4 +1,4 @@
-/* test_rights.c - the table of rights, cell by cell, and unknown words. */
+/* test_rights.c - tests the table of rights, cell by cell, and unknown words. */
 #include "base/alloc.h"
 #include "base/file/file.h"
 #include "server/auth/rights.h"

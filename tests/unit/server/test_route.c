@@ -1,4 +1,4 @@
-/* test_route.c - the table of routes: its rows are consistent, and are found. */
+/* test_route.c - tests the table of routes: its rows are consistent, and are found. */
 #include "meta/meta.h"
 #include "server/request/param.h"
 #include "server/request/route.h"

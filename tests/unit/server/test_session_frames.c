@@ -1,5 +1,5 @@
-/* test_session_frames.c - frames that a session keeps are read back, and frames that could not be
- * read are not cut off. */
+/* test_session_frames.c - tests frames that a session keeps are read back, and frames that could
+ * not be read are not cut off. */
 #include "server/intake/session_frames.h"
 #include "tests/test.h"
 

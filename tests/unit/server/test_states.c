@@ -1,4 +1,4 @@
-/* test_states.c - one state from the states of a GPU that several sessions report. */
+/* test_states.c - tests one state from the states of a GPU that several sessions report. */
 #include "server/intake/states.h"
 #include "tests/test.h"
 

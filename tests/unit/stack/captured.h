@@ -1,4 +1,4 @@
-/* captured.h - for tests: functions that capture stacks, and checks of the captured stacks. */
+/* captured.h - has, for tests, functions that capture stacks, and checks of the captured stacks. */
 #ifndef GPUFL_TESTS_CAPTURED_H
 #define GPUFL_TESTS_CAPTURED_H
 

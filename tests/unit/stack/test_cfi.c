@@ -1,4 +1,4 @@
-/* test_cfi.c - call frame programs: made here, of real libraries, and damaged. */
+/* test_cfi.c - tests call frame programs: made here, of real libraries, and damaged. */
 #include "stack/native/cfi.h"
 #include "tests/test.h"
 

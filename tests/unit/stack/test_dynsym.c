@@ -1,4 +1,4 @@
-/* test_dynsym.c - symbols of loaded files, and a loader that is busy. */
+/* test_dynsym.c - tests symbols of loaded files, and a loader that is busy. */
 #include "stack/python/dynsym.h"
 #include "stack/python/python.h"
 #include "tests/test.h"

@@ -1,4 +1,4 @@
-/* test_join.c - the places of Python's frames among native ones. */
+/* test_join.c - tests the places of Python's frames among native ones. */
 #include "stack/join.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_libraries.c - stacks through libraries that are opened and closed: at one address, without
- * unwind entries, and more of them than there are slots.
+/* test_libraries.c - tests stacks through libraries that are opened and closed: at one address,
+ * without unwind entries, and more of them than there are slots.
  *
  * With an argument only test_more_libraries_than_slots runs, until all numbers of a process are
  * used. */

@@ -1,4 +1,4 @@
-/* test_modules.c - files of code by address: their facts, and changes. */
+/* test_modules.c - tests files of code by address: their facts, and changes. */
 #include "stack/native/modules.h"
 #include "tests/test.h"
 

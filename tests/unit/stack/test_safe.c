@@ -1,4 +1,4 @@
-/* test_safe.c - memory that is mapped, that is not, and that is unmapped meanwhile. */
+/* test_safe.c - tests memory that is mapped, that is not, and that is unmapped meanwhile. */
 #include "stack/common/safe.h"
 #include "tests/test.h"
 

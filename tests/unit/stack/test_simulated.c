@@ -1,4 +1,5 @@
-/* test_simulated.c - stacks of simulated programs: kept once, found by id, limited in number. */
+/* test_simulated.c - tests stacks of simulated programs: kept once, found by id, limited in
+ * number. */
 #include "stack/simulated.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* test_unwind.c - frames of every kind, compared with libgcc's unwinder, and invalid stacks. */
+/* test_unwind.c - tests frames of every kind, compared with libgcc's unwinder, and invalid
+ * stacks. */
 #include "stack/native/modules.h"
 #include "stack/native/unwind.h"
 #include "stack/stack.h"

@@ -1,5 +1,5 @@
-/* document.h - a file of docs/, for tests that compare it with a table. Include cmocka.h before
- * this file. */
+/* document.h - reads a file of docs/, for tests that compare it with a table. Include cmocka.h
+ * before this file. */
 #ifndef GPUFL_TESTS_DOCUMENT_H
 #define GPUFL_TESTS_DOCUMENT_H
 

@@ -1,4 +1,5 @@
-/* finder.h - for tests of insight rules: a program whose log is known, and the findings in it.
+/* finder.h - makes, for tests of insight rules, a program whose log is known, and the findings in
+ * it.
  *
  * A test calls finder_begin, functions of program.h on finder.p, finder_look, finder_find and the
  * like, and finder_end. There is one finder, which the tests of a file share. */
@@ -17,7 +18,7 @@ struct finder {
 
 extern struct finder finder;
 
-/* Setup and teardown of a group of tests. */
+/* These set up and tear down a group of tests. */
 int finder_open(void **state);
 int finder_close(void **state);
 

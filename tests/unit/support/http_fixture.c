@@ -19,7 +19,7 @@ struct workers *workers, *single;
 struct http_hub *hub;
 atomic_int done_calls, seen_calls, pipe_done;
 
-/* A gate that holds handlers and consumers until it is opened. */
+/* Holds handlers and consumers until the gate is opened. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;

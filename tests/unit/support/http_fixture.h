@@ -1,4 +1,4 @@
-/* http_fixture.h - the HTTP server with a small application, opened for each test, and
+/* http_fixture.h - runs the HTTP server with a small application, opened for each test, and
  * requests to it, which may be any bytes.
  *
  * The application answers: /echo the body, /quick and /slow "ok" (on the server's thread, on a
@@ -23,7 +23,7 @@ extern struct http_hub *hub;
 extern atomic_int done_calls, seen_calls; /* calls of the application at the end of a request */
 extern atomic_int pipe_done;
 
-/* Setup and teardown; the impatient server gives a header and a body one second. */
+/* These set up and tear down; the impatient server gives a header and a body one second. */
 int open_server(void **state);
 int open_impatient(void **state);
 int close_server(void **state);

@@ -1,5 +1,5 @@
-/* intake_fixture.h - for tests: a store, the small tables and the intake of sessions, in the test's
- * directory; bodies sent to it, and the contents of its columns afterwards. */
+/* intake_fixture.h - opens, for tests, a store, the small tables and the intake of sessions, in the
+ * test's directory; bodies sent to it, and the contents of its columns afterwards. */
 #ifndef GPUFL_TESTS_INTAKE_FIXTURE_H
 #define GPUFL_TESTS_INTAKE_FIXTURE_H
 
@@ -13,8 +13,8 @@ struct fixture {
     struct intake_config config; /* the intake's; may be changed between fixture_down and _up */
 };
 
-/* The test's fixture. fixture_begin makes it empty, with a directory of its own (tmpdir.h), and
- * opens nothing. */
+/* Holds the test's fixture. fixture_begin makes it empty, with a directory of its own (tmpdir.h),
+ * and opens nothing. */
 extern struct fixture fix;
 int fixture_begin(void **state);
 int fixture_end(void **state); /* closes nothing */

@@ -1,4 +1,4 @@
-/* journal_fixture.h - numbered frames of a journal, and the frames that it returned. */
+/* journal_fixture.h - has numbered frames of a journal, and the frames that it returned. */
 #ifndef GPUFL_TESTS_JOURNAL_FIXTURE_H
 #define GPUFL_TESTS_JOURNAL_FIXTURE_H
 
@@ -21,7 +21,7 @@ struct seen {
 /* Makes an empty list, which the caller frees. */
 struct seen *seen_new(void);
 
-/* For journal_config.durable. arg: a struct seen. */
+/* This is the function for journal_config.durable. arg: a struct seen. */
 void take_frame(void *arg, const struct journal_frame *f, struct journal_place p);
 
 /* Opens a journal in the folder "journal" of the test's directory. */

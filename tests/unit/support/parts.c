@@ -22,7 +22,7 @@ static void must(bool right)
         abort();
 }
 
-/* A part while it is read. */
+/* Describes a part while it is read. */
 struct reading {
     struct parts *p;
     const char *channel;

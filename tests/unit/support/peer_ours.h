@@ -1,5 +1,5 @@
-/* peer_ours.h - a small session of ours in an encoder to the public client's lines,
- * for tests. */
+/* peer_ours.h - makes a small session of ours in an encoder to the public client's lines, for
+ * tests. */
 #ifndef TESTS_UNIT_PEER_OURS_H
 #define TESTS_UNIT_PEER_OURS_H
 
@@ -23,7 +23,7 @@ enum {
 /* The clock of this header: epoch = monotonic + 1000. */
 extern const struct wire_header peer_ours_header;
 
-/* A demangler that knows one name. */
+/* This is a demangler that knows one name. */
 const char *peer_ours_show(void *arg, const char *text);
 
 struct peer_encoder *peer_ours(void); /* header, names, one device, two streams, one config */

@@ -6,15 +6,15 @@
 #include "base/buf.h"
 #include "wire/decode.h"
 
-/* What the visitor got, a line for each row: "kernel start=1 duration=2 …". Unknown cells are left
- * out, names appear as 'text', times without the session's epoch. */
+/* Holds what the visitor got, a line for each row: "kernel start=1 duration=2 …". Unknown cells are
+ * left out, names appear as 'text', times without the session's epoch. */
 struct seen {
     struct buf text;
     char *names[512];
     int64_t epoch; /* subtracted from TIME cells */
 };
 
-/* A decoder and what it delivered. */
+/* Holds a decoder and what it delivered. */
 struct run {
     struct decoder *d;
     struct seen seen;

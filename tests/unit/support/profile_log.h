@@ -1,4 +1,4 @@
-/* profile_log.h - for tests: device code, samples and instruction metrics in the log of a
+/* profile_log.h - writes, for tests, device code, samples and instruction metrics in the log of a
  * program (program.h). */
 #ifndef GPUFL_TESTS_PROFILE_LOG_H
 #define GPUFL_TESTS_PROFILE_LOG_H
@@ -14,7 +14,7 @@ int64_t profile_kernel_of(struct program *p, const char *name, int64_t ms);
 void profile_sample(struct program *p, int64_t function, int64_t instruction, const char *reason,
                     int64_t issued, int64_t samples);
 
-/* Like profile_sample, in a scope. */
+/* Does what profile_sample does, in a scope. */
 void profile_sample_in(struct program *p, int64_t function, int64_t instruction, const char *reason,
                        int64_t samples, int64_t scope);
 

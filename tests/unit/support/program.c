@@ -1,4 +1,4 @@
-/* program.c - a simple host and GPU whose log is known in advance. */
+/* program.c - is a simple host and GPU whose log is known in advance. */
 #include "tests/unit/support/program.h"
 
 #include "tests/unit/support/tmpdir.h"

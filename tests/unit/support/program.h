@@ -1,4 +1,4 @@
-/* program.h - for tests: a program with stacks, waits and kernels, as the rows of its log.
+/* program.h - makes, for tests, a program with stacks, waits and kernels, as the rows of its log.
  *
  * Rows collect as lines of text; program_read decodes them into a model like the
  * parts of a session. Names are passed as text, and the helper interns them. */
@@ -77,7 +77,7 @@ void program_work(struct program *p, int64_t ns);
 /* Adds a call that waits until the GPU has no work, and returns 5 us after that; if there was no
  * work, it takes 1 us. */
 void program_sync(struct program *p, int64_t call, int64_t stack, int64_t thread);
-/* Like program_sync, with a wait of any length, which the row has. */
+/* Does what program_sync does, with a wait of any length, which the row has. */
 void program_call(struct program *p, struct wait_row w);
 /* Adds the end of a clean session. */
 void program_end(struct program *p);
@@ -89,8 +89,8 @@ struct wire_visitor program_visitor(struct model *m);
 
 /* Reads the log into m, which is initialized, and finishes m. */
 void program_read(struct program *p, struct model *m);
-/* Like program_read, with the lines in another order, which seed chooses; headers and names stay in
- * front. */
+/* Does what program_read does, with the lines in another order, which seed chooses; headers and
+ * names stay in front. */
 void program_read_shuffled(struct program *p, struct model *m, unsigned seed);
 
 #endif

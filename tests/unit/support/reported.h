@@ -1,4 +1,5 @@
-/* reported.h - for tests: reports as text and JSON, of recorded sessions and of synthetic ones. */
+/* reported.h - makes, for tests, reports as text and JSON, of recorded sessions and of synthetic
+ * ones. */
 #ifndef GPUFL_TESTS_REPORTED_H
 #define GPUFL_TESTS_REPORTED_H
 

@@ -5,7 +5,7 @@
 #include "analyze/model/model.h"
 #include "base/intern.h"
 
-/* The table from rows_set_up to rows_tear_down, of a test or a group. */
+/* Holds the table from rows_set_up to rows_tear_down, of a test or a group. */
 extern struct intern *names;
 int rows_set_up(void **state);
 int rows_tear_down(void **state);

@@ -1,4 +1,4 @@
-/* shared_log.h - for tests: two sessions of one folder; the first one samples for the second.
+/* shared_log.h - has, for tests, two sessions of one folder; the first one samples for the second.
  *
  * Seconds since the host's start; an interval is 1 s. "a" samples GPU and host from 1 to 5, util 10
  * to 50 %, energy 1 to 5 J. "b" relies on it from 2.5 on, samples itself from 6 to 8 (60 to 80 %,

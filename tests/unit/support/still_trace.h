@@ -1,4 +1,4 @@
-/* still_trace.h - a backend whose calls do nothing, for a test or benchmark that uses the sink.
+/* still_trace.h - has a backend whose calls do nothing, for a test or benchmark that uses the sink.
  *
  * It defines no backend: its includer puts the functions into the trace_ops that it needs. */
 #ifndef GPUFL_TESTS_UNIT_SUPPORT_STILL_TRACE_H

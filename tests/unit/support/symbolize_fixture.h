@@ -1,4 +1,4 @@
-/* symbolize_fixture.h - a session of a program whose frames can be looked up, in a directory
+/* symbolize_fixture.h - makes a session of a program whose frames can be looked up, in a directory
  * of the test, and the rows written into it. */
 #ifndef GPUFL_TESTS_SYMBOLIZE_FIXTURE_H
 #define GPUFL_TESTS_SYMBOLIZE_FIXTURE_H
@@ -15,7 +15,7 @@
 
 enum { CALLS = 5 };
 
-/* Ids of the session's names: see put_dictionary. */
+/* Lists the ids of the session's names: see put_dictionary. */
 enum {
     NAME_PATH = 1,
     NAME_ID,

@@ -1,4 +1,4 @@
-/* tmpdir.h - a directory for the files of one test, removed with its contents. */
+/* tmpdir.h - makes a directory for the files of one test, removed with its contents. */
 #ifndef GPUFL_TESTS_TMPDIR_H
 #define GPUFL_TESTS_TMPDIR_H
 
@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "" if there is none. The variable is weak, so that all files of a test share one. */
+/* The path is "" if there is no directory. The variable is weak, so that all files of a test share
+ * one. */
 __attribute__((weak)) char tmpdir[64];
 
 static inline int tmpdir_open(void **state)

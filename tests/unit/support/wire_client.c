@@ -1,4 +1,4 @@
-/* wire_client.c - bytes out, bytes in, over a plain socket. */
+/* wire_client.c - sends and receives bytes over a plain socket. */
 #include "tests/unit/support/wire_client.h"
 
 #include "tests/test.h"

@@ -1,4 +1,4 @@
-/* wire_client.h - an HTTP client that sends any bytes, including invalid requests. */
+/* wire_client.h - is an HTTP client that sends any bytes, including invalid requests. */
 #ifndef GPUFL_TESTS_WIRE_CLIENT_H
 #define GPUFL_TESTS_WIRE_CLIENT_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One answer. */
+/* Holds one answer. */
 struct answer {
     int status;      /* 0: no answer came */
     char head[8192]; /* status line and fields, NUL-terminated */

@@ -1,4 +1,4 @@
-/* writer_fixture.h - for the tests of the log writer: rows of every type, which are made from
+/* writer_fixture.h - has, for the tests of the log writer, rows of every type, which are made from
  * their number, and a check that written rows can be read back. */
 #ifndef GPUFL_TESTS_WRITER_FIXTURE_H
 #define GPUFL_TESTS_WRITER_FIXTURE_H
@@ -51,7 +51,7 @@ void assert_counts_agree(struct fixture *f, const struct parts *p);
 /* Runs fn in a child that has to end with 0; 77 skips the test. */
 void run_child(void (*fn)(struct fixture *), struct fixture *f);
 
-/* For a child: a failed check prints its line and ends the child. */
+/* This is for a child: a failed check prints its line and ends the child. */
 void check_in_child(bool right, int line);
 #define CHECK(x) check_in_child(x, __LINE__)
 

@@ -1,5 +1,5 @@
-/* programs.h - for tests of the symbolizer: programs with calls at marked lines, and the addresses
- * of these calls. */
+/* programs.h - makes, for tests of the symbolizer, programs with calls at marked lines, and the
+ * addresses of these calls. */
 #ifndef GPUFL_TESTS_PROGRAMS_H
 #define GPUFL_TESTS_PROGRAMS_H
 
@@ -11,7 +11,7 @@
 
 enum { CALLS = 16 };
 
-/* The places where a program made its calls, as it prints them. */
+/* Holds the places where a program made its calls, as it prints them. */
 struct calls {
     struct {
         char mark[32];

@@ -1,5 +1,5 @@
-/* test_abi_dw.c - our declarations of libdw against its headers, if this machine
- * has them; without them the test is skipped and says so. */
+/* test_abi_dw.c - tests our declarations of libdw against its headers, if this machine has them;
+ * without them the test is skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"
 

@@ -1,4 +1,4 @@
-/* test_cubin_lines.c - lines of the cubin that nvcc of CUDA 13.0 wrote for
+/* test_cubin_lines.c - tests lines of the cubin that nvcc of CUDA 13.0 wrote for
  * examples/cuda/train_loop.cu, also damaged. tests/e2e/lines_without_nvdisasm.py compares every
  * instruction with nvdisasm. */
 #include "symbol/cubin/lines.h"

@@ -1,4 +1,4 @@
-/* test_demangle.c - mangled names in readable form. */
+/* test_demangle.c - tests mangled names in readable form. */
 #include "symbol/names/demangle.h"
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
-/* test_demangle_truth.c - our demangler writes the text of llvm-cxxfilt 14, symbol by symbol: for
- * names made by hand, CUTLASS kernels, Rust's v0 names and the exports of the C++ libraries of this
- * machine. The test is skipped if llvm-cxxfilt of that version is missing. */
+/* test_demangle_truth.c - tests our demangler writes the text of llvm-cxxfilt 14, symbol by symbol:
+ * for names made by hand, CUTLASS kernels, Rust's v0 names and the exports of the C++ libraries of
+ * this machine. The test is skipped if llvm-cxxfilt of that version is missing. */
 #include "symbol/names/demangle.h"
 #include "tests/test.h"
 

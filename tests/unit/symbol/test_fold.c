@@ -1,4 +1,4 @@
-/* test_fold.c - the owner of a frame's code, and the frame of a stack that is shown. */
+/* test_fold.c - tests the owner of a frame's code, and the frame of a stack that is shown. */
 #include "symbol/fold.h"
 #include "tests/test.h"
 

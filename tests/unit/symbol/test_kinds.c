@@ -1,4 +1,4 @@
-/* test_kinds.c - the libraries of kernels and their operations: names from libraries, with
+/* test_kinds.c - tests the libraries of kernels and their operations: names from libraries, with
  * those of tests/data/names/kernels.txt, and similar names of programs. */
 #include "symbol/names/demangle.h"
 #include "symbol/names/kinds.h"

@@ -1,4 +1,4 @@
-/* test_short_names.c - short names of libraries' kernels: each line of
+/* test_short_names.c - tests short names of libraries' kernels: each line of
  * tests/data/names/kernels.txt has a short name and its kernel, as profilers and programs of these
  * libraries print it. In a table of any width, no two short names are equal. */
 #include "symbol/names/demangle.h"

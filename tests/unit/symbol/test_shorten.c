@@ -1,4 +1,4 @@
-/* test_shorten.c - kernel names that fit a table and are distinct in it. */
+/* test_shorten.c - tests kernel names that fit a table and are distinct in it. */
 #include "symbol/names/shorten.h"
 #include "tests/test.h"
 

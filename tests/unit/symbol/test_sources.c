@@ -1,4 +1,4 @@
-/* test_sources.c - texts of source files: kept, refused, or cut. */
+/* test_sources.c - tests texts of source files: kept, refused, or cut. */
 #include "symbol/source_file.h"
 #include "tests/test.h"
 

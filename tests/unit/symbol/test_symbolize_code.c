@@ -1,5 +1,6 @@
-/* test_symbolize_code.c - device code of a session: disassembled once, after its end, with the text
- * of its source; and if nvdisasm is missing or fails, the session says so and is complete. */
+/* test_symbolize_code.c - tests device code of a session: disassembled once, after its end, with
+ * the text of its source; and if nvdisasm is missing or fails, the session says so and is
+ * complete. */
 #include "tests/test.h"
 #include "tests/unit/support/symbolize_fixture.h"
 #include "tests/unit/support/tmpdir.h"

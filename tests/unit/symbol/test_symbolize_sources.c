@@ -1,4 +1,4 @@
-/* test_symbolize_sources.c - the files whose source a session gets. */
+/* test_symbolize_sources.c - tests the files whose source a session gets. */
 #include "tests/test.h"
 #include "tests/unit/support/symbolize_fixture.h"
 #include "tests/unit/support/tmpdir.h"

@@ -1,4 +1,4 @@
-/* test_decimal.c - fractions as two integers, and the names of stall reasons. */
+/* test_decimal.c - tests fractions as two integers, and the names of stall reasons. */
 #include "tests/test.h"
 #include "wire/decimal.h"
 #include "wire/stall_name.h"

@@ -1,4 +1,4 @@
-/* test_encode.c - the exact text of headers, names and rows. */
+/* test_encode.c - tests the exact text of headers, names and rows. */
 #include "tests/test.h"
 #include "wire/digits.h"
 #include "wire/encode.h"

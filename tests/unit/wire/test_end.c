@@ -1,4 +1,4 @@
-/* test_end.c - lines that end a session, and those that only look like it. */
+/* test_end.c - tests lines that end a session, and those that only look like it. */
 #include "tests/test.h"
 #include "wire/end.h"
 

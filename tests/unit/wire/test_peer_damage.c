@@ -1,5 +1,5 @@
-/* test_peer_damage.c - broken, hostile and nonsensical lines of the public
- * client's format: each affects only itself. */
+/* test_peer_damage.c - tests broken, hostile and nonsensical lines of the public client's format:
+ * each affects only itself. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 

@@ -1,5 +1,5 @@
-/* test_peer_details.c - repeated detail lines of the public client's format: with the cache the
- * rows are the same as if each line is read. */
+/* test_peer_details.c - tests repeated detail lines of the public client's format: with the cache
+ * the rows are the same as if each line is read. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 

@@ -1,4 +1,4 @@
-/* test_peer_encode.c - the exact lines of the public client's format. */
+/* test_peer_encode.c - tests the exact lines of the public client's format. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_ours.h"
 

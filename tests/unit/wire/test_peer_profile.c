@@ -1,4 +1,4 @@
-/* test_peer_profile.c - samples, metrics of instructions, counters and code of the public
+/* test_peer_profile.c - tests samples, metrics of instructions, counters and code of the public
  * client's format. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_run.h"

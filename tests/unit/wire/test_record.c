@@ -1,4 +1,4 @@
-/* test_record.c - the tables of record.h agree with each other and with the structs. */
+/* test_record.c - tests the tables of record.h agree with each other and with the structs. */
 #include "tests/test.h"
 #include "wire/record.h"
 

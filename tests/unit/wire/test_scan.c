@@ -1,4 +1,4 @@
-/* test_scan.c - the line reader: accepted and refused lines, and where it stops. */
+/* test_scan.c - tests the line reader: accepted and refused lines, and where it stops. */
 #include "tests/test.h"
 #include "wire/fields.h"
 #include "wire/scan.h"

@@ -1,5 +1,5 @@
-/* test_texts.c - texts in a line: names and header fields of any bytes are read
- * back unchanged, except bytes that are not UTF-8. */
+/* test_texts.c - tests texts in a line: names and header fields of any bytes are read back
+ * unchanged, except bytes that are not UTF-8. */
 #include "base/buf.h"
 #include "tests/test.h"
 #include "wire/decode.h"

@@ -1,4 +1,4 @@
-/* test_grid.c - tables that fit the page. */
+/* test_grid.c - tests tables that fit the page. */
 #include "analyze/common/grid.h"
 #include "tests/test.h"
 

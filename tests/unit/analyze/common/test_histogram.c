@@ -1,4 +1,4 @@
-/* test_histogram.c - quantiles against sorted values, merging, failing memory. */
+/* test_histogram.c - tests quantiles against sorted values, merging, failing memory. */
 #include "analyze/common/histogram.h"
 #include "tests/test.h"
 

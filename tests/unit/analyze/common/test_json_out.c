@@ -1,4 +1,4 @@
-/* test_json_out.c - texts that json_out joins are whole, however long. */
+/* test_json_out.c - tests texts that json_out joins are whole, however long. */
 #include "analyze/common/json_out.h"
 #include "tests/test.h"
 

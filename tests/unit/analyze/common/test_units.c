@@ -1,4 +1,4 @@
-/* test_units.c - numbers for people. */
+/* test_units.c - tests numbers for people. */
 #include "analyze/common/units.h"
 #include "tests/test.h"
 

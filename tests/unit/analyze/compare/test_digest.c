@@ -1,6 +1,6 @@
-/* test_digest.c - a session with more kernels, scopes and launch shapes than a digest has room for:
- * the digest has those with most time, wherever they come in the log, and says how many there
- * are. */
+/* test_digest.c - tests a session with more kernels, scopes and launch shapes than a digest has
+ * room for: the digest has those with most time, wherever they come in the log, and says how many
+ * there are. */
 #include "analyze/compare/compare.h"
 #include "analyze/model/model.h"
 #include "analyze/read/discover.h"

@@ -1,4 +1,4 @@
-/* test_trees.c - trees of two sides: times add up along the stacks, time beyond the limits is
+/* test_trees.c - tests trees of two sides: times add up along the stacks, time beyond the limits is
  * counted at the caller, and text that is not a tree is skipped or refused. */
 #include "analyze/compare/trees.h"
 #include "base/alloc.h"

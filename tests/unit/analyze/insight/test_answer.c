@@ -1,5 +1,5 @@
-/* test_answer.c - the report's answer: the line that owns the time, or that there is nothing to
- * win. */
+/* test_answer.c - tests the report's answer: the line that owns the time, or that there is nothing
+ * to win. */
 #include "analyze/insight/answer.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"

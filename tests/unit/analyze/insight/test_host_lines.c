@@ -1,5 +1,5 @@
-/* test_host_lines.c - findings about the host: one card for each state, the line that owns the
- * time, and a next step that depends on what the thread did there. */
+/* test_host_lines.c - tests findings about the host: one card for each state, the line that owns
+ * the time, and a next step that depends on what the thread did there. */
 #include "analyze/insight/answer.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"

@@ -1,4 +1,5 @@
-/* test_insights.c - all rules together: clean programs, order, failing memory, and the document. */
+/* test_insights.c - tests all rules together: clean programs, order, failing memory, and the
+ * document. */
 #include "base/alloc.h"
 #include "base/file/file.h"
 #include "tests/test.h"

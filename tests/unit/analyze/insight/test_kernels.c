@@ -1,4 +1,4 @@
-/* test_kernels.c - occupancy and local memory of kernels, and reasons for low clocks. */
+/* test_kernels.c - tests occupancy and local memory of kernels, and reasons for low clocks. */
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 

@@ -1,4 +1,4 @@
-/* test_launch.c - storms of launches, late ones, and nothing to launch. */
+/* test_launch.c - tests storms of launches, late ones, and nothing to launch. */
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 

@@ -1,4 +1,4 @@
-/* test_memory.c - allocations in loops, pageable copies and small ones. */
+/* test_memory.c - tests allocations in loops, pageable copies and small ones. */
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 

@@ -1,4 +1,5 @@
-/* test_ranks.c - processes that wait for each other in collectives: the late process, and its line.
+/* test_ranks.c - tests processes that wait for each other in collectives: the late process, and its
+ * line.
  *
  * Ranks take steps together: the host of each rank prepares a batch, and its GPU computes. Then a
  * collective begins on that GPU, and it ends on all GPUs when the last one has come. */

@@ -1,5 +1,5 @@
-/* test_watch.c - findings in a monitor's session about GPUs that are held without work, slowed
- * down, or failing. */
+/* test_watch.c - tests findings in a monitor's session about GPUs that are held without work,
+ * slowed down, or failing. */
 #include "analyze/insight/insight.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_idle_activity.c - activities of the host by frames: files and functions of installed
+/* test_idle_activity.c - tests activities of the host by frames: files and functions of installed
  * versions, similar names that do not count, and the resulting findings. */
 #include "analyze/model/idle/activity.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* test_idle_lead.c - the lead that waits cost the host: how much less the GPU would be idle without
- * the waits of a line. */
+/* test_idle_lead.c - tests the lead that waits cost the host: how much less the GPU would be idle
+ * without the waits of a line. */
 #include "analyze/model/idle/lead.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"

@@ -1,4 +1,4 @@
-/* test_idle_lines.c - idle time by line: whole ns for every rule, from rows made by hand. */
+/* test_idle_lines.c - tests idle time by line: whole ns for every rule, from rows made by hand. */
 #include "analyze/model/idle/idle.h"
 #include "analyze/model/idle/table.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* test_idle_plans.c - samples in the call in which cuDNN made a plan: the load of code for the plan
- * has cuDNN's functions on its stack, and the samples before it have only Python's. */
+/* test_idle_plans.c - tests samples in the call in which cuDNN made a plan: the load of code for
+ * the plan has cuDNN's functions on its stack, and the samples before it have only Python's. */
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 

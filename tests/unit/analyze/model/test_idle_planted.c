@@ -1,5 +1,5 @@
-/* test_idle_planted.c - a program whose idle time is known line by line: the report's result from
- * samples at 250 Hz and from the launches that the capture's rule selects.
+/* test_idle_planted.c - tests a program whose idle time is known line by line: the report's result
+ * from samples at 250 Hz and from the launches that the capture's rule selects.
  *
  * A step parses, launches tiny kernels in two functions, waits while a thread without Python
  * launches, logs, and at last queues work that the GPU does not get to. The truth is the simulated

@@ -1,5 +1,5 @@
-/* test_idle_random.c - idle time by line of random programs: parts sum up exactly in ns,
- * and no failed allocation does harm. */
+/* test_idle_random.c - tests idle time by line of random programs: parts sum up exactly in ns, and
+ * no failed allocation does harm. */
 #include "analyze/model/idle/table.h"
 #include "base/alloc.h"
 #include "base/err.h"

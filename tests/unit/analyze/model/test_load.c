@@ -1,4 +1,4 @@
-/* test_load.c - files into a model: parts, damage, clocks, merging, failing memory. */
+/* test_load.c - tests files into a model: parts, damage, clocks, merging, failing memory. */
 #include "analyze/model/load.h"
 #include "tests/test.h"
 

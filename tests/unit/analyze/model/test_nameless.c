@@ -1,4 +1,5 @@
-/* test_nameless.c - files of code that could not name their frames: which, why, and how many. */
+/* test_nameless.c - tests files of code that could not name their frames: which, why, and how
+ * many. */
 #include "analyze/model/nameless.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_steps_once.c - work that a program does once, before its steps and after them: kernels that
- * a compiler tries, and waits at the end. */
+/* test_steps_once.c - tests work that a program does once, before its steps and after them: kernels
+ * that a compiler tries, and waits at the end. */
 #include "analyze/model/steps/steps.h"
 #include "tests/test.h"
 #include "tests/unit/support/program.h"

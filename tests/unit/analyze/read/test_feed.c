@@ -1,4 +1,4 @@
-/* test_feed.c - lines in order, on one thread and on two; damage counted. */
+/* test_feed.c - tests lines in order, on one thread and on two; damage counted. */
 #include "analyze/read/feed.h"
 #include "tests/test.h"
 

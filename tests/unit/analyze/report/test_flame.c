@@ -1,4 +1,4 @@
-/* test_flame.c - lines that wait in the whole report: text, JSON and collapsed stacks. */
+/* test_flame.c - tests lines that wait in the whole report: text, JSON and collapsed stacks. */
 #include "tests/test.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* test_idle.c - idle time by line in the report: text, JSON, and the fork below one line. */
+/* test_idle.c - tests idle time by line in the report: text, JSON, and the fork below one line. */
 #include "tests/test.h"
 #include "tests/unit/support/program.h"
 #include "tests/unit/support/reported.h"

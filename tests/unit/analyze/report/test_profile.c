@@ -1,4 +1,4 @@
-/* test_profile.c - the report's tables of samples, counted instructions and counters, and
+/* test_profile.c - tests the report's tables of samples, counted instructions and counters, and
  * SASS next to source for one kernel. */
 #include "tests/test.h"
 #include "tests/unit/support/profile_log.h"

@@ -1,5 +1,5 @@
-/* test_shared.c - samples that another session took: shown for the session, counted once for the
- * run, and unknown if its log is missing. */
+/* test_shared.c - tests samples that another session took: shown for the session, counted once for
+ * the run, and unknown if its log is missing. */
 #include "analyze/report/report.h"
 #include "tests/test.h"
 

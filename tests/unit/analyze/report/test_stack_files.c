@@ -1,6 +1,6 @@
-/* test_stack_files.c - collapsed stacks as pprof's and speedscope's files. The tools themselves
- * load both in tests/e2e and in the dashboard's tests; this test checks the bytes, and unusual
- * input. */
+/* test_stack_files.c - tests collapsed stacks as pprof's and speedscope's files. The tools
+ * themselves load both in tests/e2e and in the dashboard's tests; this test checks the bytes, and
+ * unusual input. */
 #include "tests/test.h"
 
 #include "analyze/report/stacks/stack_files.h"

@@ -1,4 +1,4 @@
-/* test_timeline.c - the gaps of a session one by one, and the document of the timeline. */
+/* test_timeline.c - tests the gaps of a session one by one, and the document of the timeline. */
 #include "analyze/model/idle/gap_list.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_amd_smi.c - our declarations of AMD SMI against amdsmi.h, if this machine has it;
+/* test_amd_smi.c - tests our declarations of AMD SMI against amdsmi.h, if this machine has it;
  * without it the test is skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"

@@ -1,7 +1,7 @@
-/* test_cupti.c - our declarations of CUPTI and the driver API against the
- * vendor's headers, if this machine has them: values, offsets, sizes of every
- * version of a record, and the types of functions. The compiler does most of the
- * checks; without headers (13.0 or later) the test is skipped and says so. */
+/* test_cupti.c - tests our declarations of CUPTI and the driver API against the vendor's headers,
+ * if this machine has them: values, offsets, sizes of every version of a record, and the types of
+ * functions. The compiler does most of the checks; without headers (13.0 or later) the test is
+ * skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"
 

@@ -1,5 +1,5 @@
-/* test_nvml.c - our declarations of NVML against nvml.h, if this machine
- * has it; without it the test is skipped and says so. */
+/* test_nvml.c - tests our declarations of NVML against nvml.h, if this machine has it; without it
+ * the test is skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"
 

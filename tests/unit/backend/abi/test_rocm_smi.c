@@ -1,4 +1,4 @@
-/* test_rocm_smi.c - our declarations of ROCm SMI against rocm_smi.h, if this machine has it,
+/* test_rocm_smi.c - tests our declarations of ROCm SMI against rocm_smi.h, if this machine has it,
  * and against the library itself: its functions, and its answers without a GPU. Without them the
  * test is skipped and says so. */
 #include "tests/test.h"

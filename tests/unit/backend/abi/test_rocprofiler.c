@@ -1,4 +1,4 @@
-/* test_rocprofiler.c - our declarations of rocprofiler-sdk against its headers, if this
+/* test_rocprofiler.c - tests our declarations of rocprofiler-sdk against its headers, if this
  * machine has them and HIP's; without them the test is skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"

@@ -1,5 +1,5 @@
-/* test_counting.c - the collection of kernels' counters, over a library that this test simulates:
- * counters that arrive, counters that do not, and the end of waiting. */
+/* test_counting.c - tests the collection of kernels' counters, over a library that this test
+ * simulates: counters that arrive, counters that do not, and the end of waiting. */
 #include "backend/amd/trace/agents.h"
 #include "backend/amd/trace/calls.h"
 #include "backend/amd/trace/counting.h"

@@ -1,5 +1,6 @@
-/* test_devices.c - metrics of AMD's GPUs over the fakes of each library: every release gives equal
- * values for a GPU, in the units of the record; values that a GPU does not report stay unknown.
+/* test_devices.c - tests metrics of AMD's GPUs over the fakes of each library: every release gives
+ * equal values for a GPU, in the units of the record; values that a GPU does not report stay
+ * unknown.
  *
  * A process opens one library once, so each release has processes of its own. Without an argument
  * this program runs itself twice for each release: once the profiler loads the library, and once

@@ -1,4 +1,4 @@
-/* test_driver.c - AMD's driver and libraries if one of them is missing, too old or not
+/* test_driver.c - tests AMD's driver and libraries if one of them is missing, too old or not
  * accessible for this user: in each case one sentence says what to do. */
 #include <stdio.h>
 #include <stdlib.h>

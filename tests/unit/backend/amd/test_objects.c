@@ -1,5 +1,5 @@
-/* test_objects.c - code objects as rocprofiler-sdk reports them: by memory or by a file's URI,
- * kept once; and objects of another session or without bytes. */
+/* test_objects.c - tests code objects as rocprofiler-sdk reports them: by memory or by a file's
+ * URI, kept once; and objects of another session or without bytes. */
 #include "backend/amd/trace/objects.h"
 #include "backend/common/code_copies.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* test_occupancy.c - wavefronts by gfx target. The numbers of wavefronts for registers are those
- * that clang-16 prints for kernels compiled for the target ("; Occupancy"). */
+/* test_occupancy.c - tests wavefronts by gfx target. The numbers of wavefronts for registers are
+ * those that clang-16 prints for kernels compiled for the target ("; Occupancy"). */
 #include "backend/amd/occupancy.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_sampling.c - PC sampling of AMD GPUs, without a library: how often a GPU is sampled, and
- * which function of a code object an instruction is in. */
+/* test_sampling.c - tests PC sampling of AMD GPUs, without a library: how often a GPU is sampled,
+ * and which function of a code object an instruction is in. */
 #include "backend/amd/trace/elf_functions.h"
 #include "backend/amd/trace/sampling_choice.h"
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* test_session.c - a session on a machine with GPUs of AMD's, over the fake of AMD SMI: Auto
+/* test_session.c - tests a session on a machine with GPUs of AMD's, over the fake of AMD SMI: Auto
  * chooses AMD if there is nothing else, the GPUs are described and sampled, and the session says
  * that AMD is not verified on hardware; and the choice on a machine with GPUs of two vendors. */
 #include "tests/test.h"

@@ -1,5 +1,4 @@
-/* test_buffers.c - the pool of activity buffers: bounds, order, and many
- * threads at once. */
+/* test_buffers.c - tests the pool of activity buffers: bounds, order, and many threads at once. */
 #include <stdio.h>
 #include <string.h>
 

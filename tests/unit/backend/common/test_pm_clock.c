@@ -1,4 +1,4 @@
-/* test_pm_clock.c - a device's clock against ours: found within the bounds that are known,
+/* test_pm_clock.c - tests a device's clock against ours: found within the bounds that are known,
  * kept while they allow it, and followed where the clocks drift apart. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* test_range_pick.c - the first launches of each kernel, and no more names than there is
- * room for. */
+/* test_range_pick.c - tests the first launches of each kernel, and no more names than there is room
+ * for. */
 
 #include "backend/common/range_pick.h"
 #include "tests/test.h"

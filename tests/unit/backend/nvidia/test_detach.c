@@ -1,4 +1,4 @@
-/* test_detach.c - when CUPTI is detached between windows, and when not. */
+/* test_detach.c - tests when CUPTI is detached between windows, and when not. */
 #include "backend/nvidia/life/detach.h"
 #include "tests/test.h"
 

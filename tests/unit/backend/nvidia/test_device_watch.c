@@ -1,4 +1,4 @@
-/* test_device_watch.c - the monitor's questions to NVML, except samples, over a library that
+/* test_device_watch.c - tests the monitor's questions to NVML, except samples, over a library that
  * answers as the test says: unknown numbers stay unknown, and if a structure is longer in a newer
  * library, only the common part is read. */
 #include "backend/nvidia/devices.h"

@@ -1,5 +1,5 @@
-/* test_devices.c - device metrics over a management library that answers as the
- * test says: values that a device does not report stay unknown, and reported values stay known. */
+/* test_devices.c - tests device metrics over a management library that answers as the test says:
+ * values that a device does not report stay unknown, and reported values stay known. */
 #include <string.h>
 
 #include "backend/nvidia/devices.h"

@@ -1,4 +1,4 @@
-/* test_graphs.c - counting the kernels of a graph through the driver's
+/* test_graphs.c - tests counting the kernels of a graph through the driver's
  * calls, and the table that launch callbacks read. */
 #include <stdio.h>
 #include <string.h>

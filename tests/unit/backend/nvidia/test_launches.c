@@ -1,5 +1,5 @@
-/* test_launches.c - what the launch callback reports to the sink: a launch for each call, failed
- * launches again, graphs with their kernels, and joins only in scopes. */
+/* test_launches.c - tests what the launch callback reports to the sink: a launch for each call,
+ * failed launches again, graphs with their kernels, and joins only in scopes. */
 #include <stdio.h>
 #include <string.h>
 

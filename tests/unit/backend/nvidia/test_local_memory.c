@@ -1,4 +1,4 @@
-/* test_local_memory.c - the local memory of kernels, as the fake driver reports it. */
+/* test_local_memory.c - tests the local memory of kernels, as the fake driver reports it. */
 
 #include "backend/nvidia/record/local_memory.h"
 #include "tests/test.h"

@@ -1,4 +1,4 @@
-/* test_metric_sets.c - which hardware counters a text names: sets, lists, both; each metric
+/* test_metric_sets.c - tests which hardware counters a text names: sets, lists, both; each metric
  * once; and what is wrong with a text that names none. */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test_pm_device.c - a device that is drained by a delayed thread: its samples keep
- * their times, within the reported error. */
+/* test_pm_device.c - tests a device that is drained by a delayed thread: its samples keep their
+ * times, within the reported error. */
 
 #include "backend/nvidia/engine/pm/device.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* test_sass_gate.c - for which threads the gate waits, and which threads wait at the gate. */
+/* test_sass_gate.c - tests for which threads the gate waits, and which threads wait at the gate. */
 #include "backend/nvidia/engine/sass/gate.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_search.c - where CUPTI is searched for, and in which order. */
+/* test_search.c - tests where CUPTI is searched for, and in which order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* toy.h - a vendor for tests, as small as possible: it has no tracing, only metrics of its GPUs,
+/* toy.h - is a vendor for tests, as small as possible: it has no tracing, only metrics of its GPUs,
  * which it reads from a folder like that of a kernel driver. Like a real vendor it adds to the
  * build only its folder, its sources, and its rows in backends.def. */
 #ifndef GPUFL_TESTS_TOY_H

@@ -1,4 +1,4 @@
-/* vendor.c - facts of the toy vendor: see backend/vendor.h. */
+/* vendor.c - has facts of the toy vendor: see backend/vendor.h. */
 #include "backend/vendor.h"
 
 extern const struct vendor vendor_toy;
