@@ -10,7 +10,7 @@
  * while. For a server that answers "not now" (429, or 503 with Retry-After) the sender waits, up to
  * `patience`; that is no failure. A server that has not answered any request is given up when no
  * byte has moved for `unreachable`; one that has answered may be slow. Memory does not grow with
- * the session. Called by one thread at a time. */
+ * the session. Called by one thread at a time, except where a tag says otherwise. */
 #ifndef GPUFL_AGENT_SHIP_H
 #define GPUFL_AGENT_SHIP_H
 

@@ -4,7 +4,8 @@
  * A folder with parts of a log is a session's, and its subfolders are not read; any other folder
  * may have sessions, up to FOLDERS_DEPTH levels below a source. Links are not followed, so that
  * nothing outside the sources is read. Each folder is watched (watch.h) and also read from time to
- * time. Memory: about 250 bytes for each folder. Called by the owner's thread only. */
+ * time. Memory: about 250 bytes for each folder. Called by the owner's thread only, except where a
+ * tag says otherwise. */
 #ifndef GPUFL_AGENT_SEND_FOLDERS_H
 #define GPUFL_AGENT_SEND_FOLDERS_H
 

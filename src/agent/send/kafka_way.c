@@ -47,7 +47,7 @@ static int read_body(struct kafka_way *k, const struct remote_body *b, struct er
     return n < 0 ? err_set(e, (int)n, "the body cannot be read") : 0;
 }
 
-/* Returns the answer that HTTP would give. */
+/* Gives the answer that HTTP would give. */
 static int answer(enum kafka_verdict v, const struct err *why, struct remote_answer *a)
 {
     static const int statuses[] = {[KAFKA_TAKEN] = 200,
