@@ -1,4 +1,4 @@
-/* cells.h - functions that read cells of a batch, and sums that cannot overflow.
+/* cells.h - has functions that read cells of a batch, and sums that cannot overflow.
  *
  * A log may be damaged: a column may be missing, a cell unknown, a number impossible. The
  * accumulators use these functions so that all of them treat such cells alike. [any] */

@@ -134,7 +134,7 @@ static int by_point(const void *a, const void *b)
     return (*x)->ratio < (*y)->ratio ? -1 : (*x)->ratio > (*y)->ratio;
 }
 
-/* Points by ratio, their ranks, and the ties among them. */
+/* Sorts the points by ratio, and finds their ranks and the ties among them. */
 static void rank_points(struct work *w)
 {
     for (size_t i = 0; i < w->n; i++)

@@ -1,5 +1,5 @@
-/* copies.c - copies that cost more than their data: small ones, and copies of memory that
- * is not pinned. */
+/* copies.c - makes findings about copies that cost more than their data: small ones, and copies of
+ * memory that is not pinned. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"

@@ -32,7 +32,7 @@ enum {
 /* A slow launch is also at least this much longer, in ns; the driver's shortest slice is 1 ms. */
 #define SLICE_LEAST 500000ll
 
-/* Launches of a configuration, or of all, that were interrupted. */
+/* Counts launches of a configuration, or of all, that were interrupted. */
 struct slices {
     uint64_t slow, all;
     int64_t ns;      /* by which they took longer than most launches */

@@ -1,4 +1,4 @@
-/* staged.c - copies from pinned memory that the host fills at the same line.
+/* staged.c - finds copies from pinned memory that the host fills at the same line.
  *
  * A library that gets an array in ordinary memory may copy it into pinned memory of its own, and
  * from there to the GPU (CuPy's asarray does). The log has a fast copy, and before it the host's

@@ -1,5 +1,5 @@
-/* staged.h - copies from pinned memory that the host fills at the same line. Called by the owner's
- * thread only. */
+/* staged.h - finds copies from pinned memory that the host fills at the same line. Called by the
+ * owner's thread only. */
 #ifndef GPUFL_ANALYZE_INSIGHT_STAGED_H
 #define GPUFL_ANALYZE_INSIGHT_STAGED_H
 

@@ -59,7 +59,7 @@ static uint64_t copying_calls(const struct wait_line *l)
     return waited(l, WAIT_COPY) + waited(l, WAIT_FILL);
 }
 
-/* Calls that wait for the GPU. */
+/* Lists calls that wait for the GPU. */
 static const enum wait_call waits[] = {WAIT_EVENT, WAIT_STREAM, WAIT_CONTEXT, WAIT_COPY,
                                        WAIT_FILL,  WAIT_FREE,   WAIT_OTHER};
 
@@ -88,7 +88,7 @@ static struct wait_cost waiting(const struct model *m, const struct wait_line *l
     return w;
 }
 
-/* Names of calls: the function, one call, and several. */
+/* Lists names of calls: the function, one call, and several. */
 static const struct {
     const char *api, *one, *several;
 } words[WAIT_CALLS] = {

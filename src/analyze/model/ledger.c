@@ -255,7 +255,8 @@ static bool ended_at_time(const struct model *m, int64_t missing)
            strcmp(model_text(m, m->facts.end_reason), "duration") == 0;
 }
 
-/* Launches of graphs that are recorded by node and whose nodes were not counted before. */
+/* Returns the number of launches of graphs that are recorded by node and whose nodes were not
+ * counted before. */
 static int64_t unknown_graphs(const struct ledger_row *r)
 {
     return r->graphs_recorded == CELL_NULL ? known(r->graph_unknown) : 0;

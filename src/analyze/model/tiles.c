@@ -403,7 +403,7 @@ static int take_events(struct tiles *t, const struct source *s, const struct wir
     return rc;
 }
 
-/* Names of launch configurations, which kernels refer to. */
+/* Takes the names of launch configurations, which kernels refer to. */
 static int take_configs(struct tiles *t, const struct wire_batch *b)
 {
     for (size_t i = 0; i < b->rows; i++) {

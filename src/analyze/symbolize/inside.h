@@ -21,8 +21,8 @@ struct symbolize_text {
     bool shown;   /* it is a library's file, and a report points at a line of it */
 };
 
-/* Counts the cells of a level of inlining, in this order: frame, level, number of the function's
- * text, number of the file's text, line. */
+/* Says how many cells a level of inlining has, in this order: frame, level, number of the
+ * function's text, number of the file's text, line. */
 enum { SYMBOLIZE_LEVEL_CELLS = 5 };
 
 struct vendor;

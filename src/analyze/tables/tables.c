@@ -15,7 +15,7 @@ static const char *const table_names[] = {
     NULL,
 };
 
-/* Records whose columns tables and lookups need. */
+/* Lists records whose columns tables and lookups need. */
 static const enum record_type wanted[] = {
 #define TABLE(table, record) RECORD_##record,
 #define FIELD(...)

@@ -61,7 +61,7 @@ enum idle_reason {
     IDLE_REASONS,
 };
 
-/* Flags of a line with a part of the idle time. */
+/* Lists flags of a line with a part of the idle time. */
 enum idle_flag {
     IDLE_ENDED_BY = 1,  /* the line's launch ended the time, and need not have caused it */
     IDLE_INHERITED = 2, /* from looks at the thread that ran Python while another one launched */

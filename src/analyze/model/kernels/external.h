@@ -1,5 +1,5 @@
 /* external.h - sums up kernels by the external correlation id that the program or a framework
- * pushed. Called by the owner's thread only. */
+ * pushed. Called by the owner's thread only, except where a tag says otherwise. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_EXTERNAL_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_EXTERNAL_H
 

@@ -1,4 +1,4 @@
-/* scopes.c - steps by a scope that opens again and again on one thread. */
+/* scopes.c - finds steps by a scope that opens again and again on one thread. */
 #include "analyze/model/steps/find.h"
 
 #include "base/alloc.h"

@@ -82,8 +82,8 @@ bool sum_metrics_is_count(unsigned column);
 
 double sum_metrics_mean(const struct metric_sum *s); /* 0 if nothing is known */
 
-/* Joules that a device used, by its counter where it has one, else by its power over time. Time
- * that several sessions sampled counts once. False: unknown. */
+/* Computes the joules that a device used, by its counter where it has one, else by its power over
+ * time. Time that several sessions sampled counts once. False: unknown. */
 bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *counter);
 
 /* Names bit i of device_metric.throttle in the words of the device's vendor; never NULL. */

@@ -65,7 +65,7 @@ const char *sum_wait_lines_calls(int call, const struct words *w)
     return calls[known(call)].many;
 }
 
-/* Calls without room in the list. */
+/* Holds calls without room in the list. */
 struct rest {
     uint32_t stack, call;
     uint32_t syncs, pad; /* 1: of sync rows */
@@ -274,8 +274,8 @@ struct last {
     bool counted;
 };
 
-/* Launches between two calls: those of any thread that ran kernels, or the thread's own. If the
- * count went back, another thread got the id. */
+/* Returns the launches between two calls: those of any thread that ran kernels, or the thread's
+ * own. If the count went back, another thread got the id. */
 static int64_t launches_between(const struct sum_wait_lines *s, const struct last *a,
                                 const struct wait_item *b)
 {

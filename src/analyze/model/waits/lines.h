@@ -1,5 +1,5 @@
-/* lines.h - waits by line: which lines of the program waited for the GPU, and how long. kinds.h
- * sums this time by kind of synchronization; list.h has the single waits.
+/* lines.h - sums up waits by line: which lines of the program waited for the GPU, and how long.
+ * kinds.h sums this time by kind of synchronization; list.h has the single waits.
  *
  * Calls that can wait come from `wait` rows, or from `sync` rows if a session has no `wait` rows.
  * Each call is added to the line that its stack names. Blocked time is a union, for a line and for
@@ -30,8 +30,8 @@ struct wire_batch;
 /* Lists the classes of calls, whose loops are judged separately. */
 enum wait_class { WAIT_EXPLICIT, WAIT_COPIES, WAIT_MEMORY, WAIT_CLASSES };
 
-/* Calls that seldom wait (asynchronous forms and rare calls) and are in the log because they took
- * long. They waited for the GPU, or the host's scheduler delayed them. */
+/* Counts calls that seldom wait (asynchronous forms and rare calls) and are in the log because they
+ * took long. They waited for the GPU, or the host's scheduler delayed them. */
 struct wait_slow {
     uint64_t calls;
     int64_t time, longest; /* ns */

@@ -51,9 +51,9 @@ bool kernel_view_has_text(const struct kernel_view *v);
 
 #define KERNEL_VIEW_ALL "*"
 
-/* Indexes of *count functions whose name, mangled or demangled, contains `name` (KERNEL_VIEW_ALL:
- * all), the one with most samples first. A function that is only an alias is left out. The caller
- * frees the list; NULL: out of memory. */
+/* Returns the indexes of *count functions whose name, mangled or demangled, contains `name`
+ * (KERNEL_VIEW_ALL: all), the one with most samples first. A function that is only an alias is left
+ * out. The caller frees the list; NULL: out of memory. */
 uint32_t *kernel_view_find(const struct model *m, const char *name, size_t *count);
 
 #endif
