@@ -21,7 +21,7 @@
 
 /* ---- sink: where records go ----------------------------------------------------------- */
 
-/* Causes of loss; the ledger has a column with the name of each. */
+/* Lists the causes of loss; the ledger has a column with the name of each. */
 enum loss {
     LOSS_DRIVER,
     LOSS_POOL,

@@ -1,5 +1,5 @@
-/* engine_texts.h - texts that say what the engines record, need and cost on a vendor's GPUs: the
- * vendor's part of schema/engines.def, for `gpufl info`. Constants. */
+/* engine_texts.h - has texts that say what the engines record, need and cost on a vendor's GPUs:
+ * the vendor's part of schema/engines.def, for `gpufl info`. Constants. */
 #ifndef GPUFL_BACKEND_ENGINE_TEXTS_H
 #define GPUFL_BACKEND_ENGINE_TEXTS_H
 

@@ -1,4 +1,4 @@
-/* code_copies.h - copies of the program's device code, each kept once in a session.
+/* code_copies.h - keeps copies of the program's device code, each once in a session.
  *
  * An object's code is available only while it is being loaded, on the program's thread. So it is
  * copied there, unless equal bytes were seen before or there is no room. The collector computes the

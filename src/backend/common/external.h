@@ -1,7 +1,8 @@
 /* external.h - keeps operation ids that frameworks push, by correlation id.
  *
  * A bounded table: an id is kept until another one takes its place, which with consecutive
- * correlation ids is 65 536 calls later. Called by the collector's thread only. */
+ * correlation ids is 65 536 calls later. Called by the collector's thread only, except that the
+ * owner's thread may close the table after the collector has ended. */
 #ifndef GPUFL_BACKEND_COMMON_EXTERNAL_H
 #define GPUFL_BACKEND_COMMON_EXTERNAL_H
 

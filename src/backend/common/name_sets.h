@@ -1,5 +1,5 @@
-/* name_sets.h - tables of named sets of a vendor's counters, and lists that have each name once.
- * Pure. [any] */
+/* name_sets.h - has tables of named sets of a vendor's counters, and lists that have each name
+ * once. Pure. [any] */
 #ifndef GPUFL_BACKEND_COMMON_NAME_SETS_H
 #define GPUFL_BACKEND_COMMON_NAME_SETS_H
 

@@ -299,7 +299,8 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     return 0;
 }
 
-/* Returns the error if sampling goes on since an earlier session with another engine. */
+/* Sets the error of kernel records that cannot be enabled: that sampling goes on since an earlier
+ * session with another engine, else the library's. */
 static int refused_by_sampling(struct trace *t, int result, struct err *e)
 {
     if (result != CUPTI_E_NOT_COMPATIBLE || !pc_sampling_lasts())

@@ -50,7 +50,7 @@ struct sim_trace {
  * collector, and capture's rings hold more than that. */
 #define SIM_WINDOW 4096
 
-/* Counts the slots of a buffer beyond its capacity: late records, ones of an unknown kind, the
+/* Adds the slots of a buffer beyond its capacity: late records, ones of an unknown kind, the
  * hand-over's own. */
 #define SIM_BUFFER_SPARE (SIM_HELD_MAX + SIM_NODES_MAX + 1)
 

@@ -39,7 +39,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Blocks of the launch that an SM holds at once. */
+/* Returns the blocks of the launch that an SM holds at once. */
 static int64_t resident(const struct sim_record *r, int64_t warps)
 {
     const struct sim_kernel_info *k = &sim_kernels[r->kernel];

@@ -84,7 +84,7 @@ struct sim_thread {
     struct sim_tally tally;  /* own thread only */
 };
 
-/* Returns the process's machine; if there is none, makes it from GPUFL_SIM. [any] */
+/* Gets the process's machine; if there is none, makes it from GPUFL_SIM. [any] */
 int sim_machine_get(struct sim_machine **out, struct err *e);
 
 /* Returns the machine if there is one. [any] */

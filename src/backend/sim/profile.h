@@ -15,7 +15,7 @@
 
 enum { SIM_INSTRUCTIONS = 12 };
 
-/* Sums of one kernel on one device. */
+/* Holds the sums of one kernel on one device. */
 struct sim_profiled {
     int64_t ns, reported;   /* of kernels so far; the part for which samples were reported */
     int64_t warps, counted; /* executed warps so far; the part for which counts were reported */

@@ -53,7 +53,8 @@ enum sim_error {
         SIM_ERROR_COUNT
 };
 
-/* Faults that engines above Trace are to find: id, key, what is planted, and in which kernel. */
+/* Lists the faults that engines above Trace are to find: id, key, what is planted, and in which
+ * kernel. */
 #define SIM_PLANTS(P)                                                                              \
     P(STALL, "stall", "flash_backward_dq waits for global memory")                                 \
     P(DIVERGENCE, "divergence", "a quarter of fused_dropout's threads work in its branch")         \

@@ -1,4 +1,4 @@
-/* tally.h - counts of the simulated work, taken where it is generated, before any record
+/* tally.h - keeps counts of the simulated work, taken where it is generated, before any record
  * exists, so that what a reader finds in a session can be checked against them.
  *
  * Each host thread has a tally; they are merged on demand. Called by the owner's thread only. */

@@ -328,7 +328,7 @@ static void run_table(struct run *r, const char *function, const struct step *s)
     sim_leave(r->thread);
 }
 
-/* Returns the mean usual time of the kernels of a table, for the load that a rate makes. */
+/* Sums up the mean usual time of the kernels of a table, for the load that a rate makes. */
 static void table_sum(const struct step *s, int64_t times, int64_t *kernels, int64_t *ns)
 {
     for (; s->kind != STEP_END; s++) {

@@ -30,7 +30,7 @@ struct amd_held {
     uint64_t prochot, power, socket, regulator, hbm;
 };
 
-/* Counts of the links to other GPUs at the sample before, as in gpu_metrics. */
+/* Holds counts of the links to other GPUs at the sample before, as in gpu_metrics. */
 struct amd_links {
     bool known;
     uint64_t clock;                             /* of the firmware; 10 ns */

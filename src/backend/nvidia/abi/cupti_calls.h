@@ -4,7 +4,7 @@
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_CUPTI_CALLS_H
 #define GPUFL_BACKEND_NVIDIA_ABI_CUPTI_CALLS_H
 
-/* Calls that start one kernel (the multi-device form: one each). */
+/* Lists calls that start one kernel (the multi-device form: one each). */
 #define CUPTI_KERNEL_CALLS(X)                                                                      \
     X(cuLaunch, 115)                                                                               \
     X(cuLaunchGrid, 116)                                                                           \
@@ -21,12 +21,12 @@ enum { CUPTI_USUAL_LAUNCH = 307 }; /* cuLaunchKernel */
 
 enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and changes nothing */
 
-/* Calls that start a graph. */
+/* Lists calls that start a graph. */
 #define CUPTI_GRAPH_CALLS(X)                                                                       \
     X(cuGraphLaunch, 514)                                                                          \
     X(cuGraphLaunch_ptsz, 515)
 
-/* Calls that copy or fill memory. */
+/* Lists calls that copy or fill memory. */
 #define CUPTI_COPY_CALLS(X)                                                                        \
     X(cuMemcpyHtoD, 43)                                                                            \
     X(cu64MemcpyHtoD, 44)                                                                          \
@@ -159,7 +159,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuMemcpy3DBatchAsync_v2, 798)                                                                \
     X(cuMemcpy3DBatchAsync_v2_ptsz, 799)
 
-/* Calls that wait, or make a stream wait. */
+/* Lists calls that wait, or make a stream wait. */
 #define CUPTI_SYNC_CALLS(X)                                                                        \
     X(cuCtxSynchronize, 17)                                                                        \
     X(cuEventSynchronize, 121)                                                                     \
@@ -169,7 +169,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuStreamSynchronize_ptsz, 440)                                                               \
     X(cuCtxSynchronize_v2, 800)
 
-/* Calls that allocate and free memory of the device or pinned memory of the host. */
+/* Lists calls that allocate and free memory of the device or pinned memory of the host. */
 #define CUPTI_MEMORY_CALLS(X)                                                                      \
     X(cuMemAlloc, 29)                                                                              \
     X(cuMemAllocPitch, 31)                                                                         \
@@ -190,7 +190,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuMemAllocFromPoolAsync, 611)                                                                \
     X(cuMemAllocFromPoolAsync_ptsz, 612)
 
-/* Calls that load or unload code. */
+/* Lists calls that load or unload code. */
 #define CUPTI_CODE_CALLS(X)                                                                        \
     X(cuModuleLoad, 18)                                                                            \
     X(cuModuleLoadData, 19)                                                                        \
@@ -225,7 +225,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuModuleUnload, 22)                                                                          \
     X(cuLibraryUnload, 680)
 
-/* Calls that make a context or destroy one. */
+/* Lists calls that make a context or destroy one. */
 #define CUPTI_CONTEXT_CALLS(X)                                                                     \
     X(cuCtxCreate, 10)                                                                             \
     X(cuCtxDestroy, 11)                                                                            \
@@ -243,7 +243,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuCtxFromGreenCtx, 753)                                                                      \
     X(cuCtxCreate_v4, 757)
 
-/* Calls that make a stream or destroy one. */
+/* Lists calls that make a stream or destroy one. */
 #define CUPTI_STREAM_CALLS(X)                                                                      \
     X(cuStreamCreate, 124)                                                                         \
     X(cuStreamDestroy, 127)                                                                        \
@@ -252,7 +252,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuGreenCtxStreamCreate, 758)                                                                 \
     X(cuStreamCreateForCaptureToCig, 783)
 
-/* Calls that make, change or destroy a graph, except its instantiation. */
+/* Lists calls that make, change or destroy a graph, except its instantiation. */
 #define CUPTI_GRAPH_OBJECT_CALLS(X)                                                                \
     X(cuGraphCreate, 501)                                                                          \
     X(cuGraphAddKernelNode, 502)                                                                   \
@@ -300,12 +300,12 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuStreamBeginCaptureToGraph, 720)                                                            \
     X(cuStreamBeginCaptureToGraph_ptsz, 721)
 
-/* Calls that end such a capture. */
+/* Lists calls that end such a capture. */
 #define CUPTI_CAPTURE_END_CALLS(X)                                                                 \
     X(cuStreamEndCapture, 497)                                                                     \
     X(cuStreamEndCapture_ptsz, 498)
 
-/* Calls that make an executable graph. */
+/* Lists calls that make an executable graph. */
 #define CUPTI_INSTANTIATE_CALLS(X)                                                                 \
     X(cuGraphInstantiate, 513)                                                                     \
     X(cuGraphInstantiate_v2, 578)                                                                  \
@@ -313,7 +313,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuGraphInstantiateWithParams, 656)                                                           \
     X(cuGraphInstantiateWithParams_ptsz, 657)
 
-/* Calls that destroy an executable graph, or switch one of its nodes on or off. */
+/* Lists calls that destroy an executable graph, or switch one of its nodes on or off. */
 #define CUPTI_EXEC_CALLS(X)                                                                        \
     X(cuGraphExecDestroy, 516)                                                                     \
     X(cuGraphNodeSetEnabled, 650)

@@ -161,8 +161,7 @@ struct err nv_engine_failure(struct trace *t, enum nv_engine_id id);
 void nv_engine_retry(struct trace *t, enum nv_engine_id id);
 /* Reports to the session that the engine failed, once. [collector] */
 void nv_engine_say_failure(struct trace *t, enum nv_engine_id id);
-/* Returns the reason as an error of GPUFL_E_UNAVAILABLE, after ops.nothing. Returns the code.
- * [any] */
+/* Makes the reason an error of GPUFL_E_UNAVAILABLE, after ops.nothing. Returns the code. [any] */
 int nv_engine_unavailable(struct trace *t, enum nv_engine_id id, struct err *e);
 
 /* ---- all of them ----------------------------------------------------------------------------- */

@@ -28,8 +28,8 @@ struct nvml { /* functions by name; those that are not required may be NULL */
     char path[256]; /* of the library */
 };
 
-/* Returns GPUFL_E_UNAVAILABLE, _PERM or _VENDOR with what to do. [owner: see above; any, after
- * cuInit] */
+/* Opens the library for one more user, or returns GPUFL_E_UNAVAILABLE, _PERM or _VENDOR with what
+ * to do. [owner: see above; any, after cuInit] */
 int nvml_get(const struct nvml **out, struct err *e);
 void nvml_put(void); /* once for every nvml_get that returned 0 [any] */
 

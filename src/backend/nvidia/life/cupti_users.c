@@ -22,8 +22,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Calls with which programs begin to use CUPTI: name, parameters, arguments. Left out are calls
- * that only ask (for versions, times, names of metrics), and calls that come after one of these. */
+/* Lists calls with which programs begin to use CUPTI: name, parameters, arguments. Left out are
+ * calls that only ask (for versions, times, names of metrics), and calls that come after one of
+ * these. */
 #define BEGINNINGS(CALL)                                                                           \
     CALL(cuptiSubscribe, (void **subscriber, void *callback, void *user),                          \
          (subscriber, callback, user))                                                             \

@@ -1,5 +1,5 @@
-/* earlier_calls.h - calls of the driver that began while CUPTI did not report calls, so that CUPTI
- * does not report their return either.
+/* earlier_calls.h - finds calls of the driver that began while CUPTI did not report calls, so that
+ * CUPTI does not report their return either.
  *
  * A launch takes some microseconds of its thread's processor time. So a thread's call counts as
  * returned when the thread has run for some milliseconds since, or neither runs nor waits for a

@@ -16,7 +16,8 @@ static const bool counted[IDS] = {
 #undef ROW
 };
 
-/* Calls that are also followed, because they change the number that graphs_count_kernels found. */
+/* Lists calls that are also followed, because they change the number that graphs_count_kernels
+ * found. */
 static const bool changes[IDS] = {
 #define ROW(name, id) [id] = true,
     CUPTI_EXEC_CALLS(ROW)

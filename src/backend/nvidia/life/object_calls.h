@@ -1,6 +1,6 @@
-/* object_calls.h - calls of the driver that make or destroy objects that CUPTI tracks: contexts,
- * code, streams and graphs. In sessions that detach CUPTI these calls are reported from the first
- * subscription on, also between windows.
+/* object_calls.h - follows calls of the driver that make or destroy objects that CUPTI tracks:
+ * contexts, code, streams and graphs. In sessions that detach CUPTI these calls are reported from
+ * the first subscription on, also between windows.
  *
  * CUPTI must be neither finalized nor attached during such a call: the program faults if a context
  * is being created or a graph destroyed meanwhile (seen on an H200, ADR 13). Threads cannot be kept

@@ -30,7 +30,7 @@
 
 enum { SAMPLED_1_IN = 64, CLOCK_TRIES = 64, CAPTURE_INVALIDATED = 901 };
 
-/* Calls that are required to count launches; every supported library has them. */
+/* Lists calls that are required to count launches; every supported library has them. */
 static const uint16_t required[] = {ID_cuLaunchKernel, ID_cuGraphLaunch};
 
 /* ---- streams --------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* records.h - turns activity records into rows, with one reader for each kind.
  *
- * Called by the collector's thread only. No more of a record is read than the loaded library fills.
- * What many records share (devices, streams, launch configurations) is kept in small caches, so
- * that a kernel costs the sink one row. */
+ * The owner's thread opens and closes the reader; the collector's thread calls the rest. No more of
+ * a record is read than the loaded library fills. What many records share (devices, streams, launch
+ * configurations) is kept in small caches, so that a kernel costs the sink one row. */
 #ifndef GPUFL_BACKEND_NVIDIA_RECORD_RECORDS_H
 #define GPUFL_BACKEND_NVIDIA_RECORD_RECORDS_H
 

@@ -41,7 +41,7 @@ enum pc_relation {
     PC_RELATION_APART,  /* a sample is counted once */
 };
 
-/* Sums of a session, by the library's own counting. */
+/* Holds the sums of a session, by the library's own counting. */
 struct pc_totals {
     uint64_t total, dropped, other; /* as in struct pc_data */
     uint64_t reasons, idle;         /* of records: without and with _not_issued */

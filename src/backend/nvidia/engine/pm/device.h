@@ -1,5 +1,6 @@
 /* device.h - samples the hardware counters of one device over time: the calls of CUPTI's PM
- * Sampling API that concern it, and its clock. Called by the collector's thread only.
+ * Sampling API that concern it, and its clock. Called by the collector's thread only, except where
+ * a tag says otherwise.
  *
  * The device writes a record every interval into a buffer of the driver, whatever process runs on
  * it. A drain decodes new records into an image, which frees their room in the buffer; samples are

@@ -9,7 +9,7 @@
 
 enum { WORDS = 1 << 15, BITS = 32 };
 
-/* Names in CUDA 13.0; those of other versions are not known. */
+/* Lists the names in CUDA 13.0; those of other versions are not known. */
 static const char *const names[] = {"WaitNs"};
 
 /* This is a word for 32 ids: the upper half tells which ids, the lower has a bit for each that was

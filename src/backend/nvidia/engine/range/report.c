@@ -1,4 +1,4 @@
-/* report.c - reports of engine RangeProfiler to the session: what is counted and in how many
+/* report.c - writes reports of engine RangeProfiler to the session: what is counted and in how many
  * passes, before the first value; values; at the end what was not counted. [collector] */
 #include "backend/common/setting.h"
 #include "backend/nvidia/engine/range/inside.h"

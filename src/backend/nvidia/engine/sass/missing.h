@@ -1,5 +1,5 @@
-/* missing.h - counts of instructions that are missing: each loss goes to the ledger, each kind is
- * explained once a session. Guarded by the engines' lock. */
+/* missing.h - finds counts of instructions that are missing: each loss goes to the ledger, each
+ * kind is explained once a session. Guarded by the engines' lock. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_SASS_MISSING_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_SASS_MISSING_H
 

@@ -1,5 +1,5 @@
-/* tally.h - counts of instructions summed until they become rows, and the metrics that
- * are counted. The owner of the tally holds its lock.
+/* tally.h - keeps counts of instructions summed until they become rows, and the metrics that are
+ * counted. The owner of the tally holds its lock.
  *
  * The library gives the counts since the last call, each metric of an instruction by itself. A 0
  * has a meaning only if another metric of its group is not 0: an instruction without memory access
