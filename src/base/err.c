@@ -1,4 +1,4 @@
-/* err.c - names of the codes, and sentences for people.
+/* err.c - has names of the codes, and sentences for people.
  *
  * The table comes from GPUFL_ERRORS, so a new code needs no change here. A text
  * that does not fit is cut at a character's boundary and ends in "...". */

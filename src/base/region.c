@@ -1,4 +1,4 @@
-/* region.c - blocks of growing size in a list; a piece lies whole in one block.
+/* region.c - keeps blocks of growing size in a list; a piece lies whole in one block.
  *
  * The rest of a block into which a piece does not fit stays unused until the end: it is small
  * compared with the block. A piece larger than a block gets a block of its own, after the current

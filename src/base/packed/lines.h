@@ -18,8 +18,8 @@ struct lines;
 int lines_open(struct lines **out, const char *path, size_t max_line, struct err *e);
 void lines_close(struct lines *l);
 
-/* Returns the next line without its LF, valid until the next call, NUL-terminated; false at the
- * end. The last line counts also without LF: *complete says which. */
+/* Reads the next line without its LF, valid until the next call, NUL-terminated; false at the end.
+ * The last line counts also without LF: *complete says which. */
 bool lines_next(struct lines *l, char **line, size_t *len, bool *complete);
 
 uint64_t lines_offset(const struct lines *l);   /* plain bytes before the line last returned */

@@ -76,7 +76,7 @@ static void *thread_main(void *p)
 
 enum { STACK_LEAST = 1 << 20 }; /* bytes */
 
-/* Signals that a thread's own instructions raise. Blocking them would end the process all the
+/* Lists signals that a thread's own instructions raise. Blocking them would end the process all the
  * same, without the program's crash handler. */
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 
