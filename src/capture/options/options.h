@@ -4,7 +4,8 @@
  * trace` does by itself < remote_config_name < config_file < GPUFL_* < code < GPUFL_FORCE_ENGINE <
  * flags of `gpufl trace`. The launcher passes both of its sources in GPUFL_TRACE_OPTIONS:
  * name=value, one a line, with a question mark before its own defaults. A value that is not valid
- * is reported in a sentence and skipped. Called by the owner's thread only. */
+ * is reported in a sentence and skipped. Called by the owner's thread only, except where a tag says
+ * otherwise. */
 #ifndef GPUFL_CAPTURE_OPTIONS_OPTIONS_H
 #define GPUFL_CAPTURE_OPTIONS_OPTIONS_H
 
@@ -109,7 +110,7 @@ int option_find(const char *name, const char **near);
 /* Checks whether the option would accept the text: 0, or GPUFL_E_INVAL and a sentence. [any] */
 int option_check(enum option_id id, const char *text, struct err *e);
 
-/* Returns the values that the option accepts, for a sentence: "true or false". [any] */
+/* Writes the values that the option accepts, for a sentence: "true or false". [any] */
 void option_allowed(enum option_id id, char *out, size_t size);
 
 /* Returns the engines that serve an option: enum engine_bit, of which one suffices, and their names

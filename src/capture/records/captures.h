@@ -1,4 +1,4 @@
-/* captures.h - launches that are captured with their stack: rows of the record launch.
+/* captures.h - handles launches that are captured with their stack: rows of the record launch.
  *
  * These stacks show which line of the program left the GPU without work. launch_rule.h decides
  * which launches are captured; the thread that launches takes its own stack and puts one slot into

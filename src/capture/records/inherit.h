@@ -1,4 +1,4 @@
-/* inherit.h - launches on threads that have no scope open.
+/* inherit.h - handles launches on threads that have no scope open.
  *
  * A framework may launch from its own threads: autograd runs backward() in such a thread.
  * If exactly one other thread had scopes open at the launch, the launch takes that thread's

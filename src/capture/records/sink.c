@@ -126,8 +126,8 @@ static uint32_t op_keep(struct sink *s, const char *file, const void *bytes, siz
     return k->writer && writer_keep(k->writer, file, bytes, size) ? op_name(s, file) : 0;
 }
 
-/* Records that have the correlation id of their call, and their columns. Column 0, which is a time,
- * means that the record lacks the column. */
+/* Lists records that have the correlation id of their call, and their columns. Column 0, which is a
+ * time, means that the record lacks the column. */
 static const struct joined {
     enum record_type type;
     uint8_t correlation, scope, stack, thread, inherited;

@@ -1,4 +1,4 @@
-/* ledger.h - counts of what was launched, recorded, written and lost, as one row.
+/* ledger.h - keeps counts of what was launched, recorded, written and lost, as one row.
  *
  * The row is written again whenever a count has changed, so that the log shows after a SIGKILL how
  * many launches there were. [collector] */

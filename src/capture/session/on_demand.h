@@ -1,5 +1,5 @@
-/* on_demand.h - captures that are asked for while the program runs: one at a time, for a given
- * time, of the whole program or of scopes of one name.
+/* on_demand.h - handles captures that are asked for while the program runs: one at a time, for a
+ * given time, of the whole program or of scopes of one name.
  *
  * A session with windows records with its own engine. A session with the option remote_control that
  * traces nothing (Monitor), or only waits (Sync), is woken: the collector opens a trace with

@@ -90,7 +90,7 @@ struct name_cached {
     uint32_t id;
 };
 
-/* Counts of one thread in one session; written by the thread, summed by the collector. */
+/* Lists the counts of one thread in one session; written by the thread, summed by the collector. */
 #define THREAD_COUNTERS(C)                                                                         \
     C(launches)                                                                                    \
     C(launches_outside) /* of windows; not in the ledger */                                        \
@@ -230,7 +230,7 @@ struct thread_state *threads_first(void);
 /* Adds up the counters of the session's threads, ended ones included. [collector] */
 void threads_sum(struct counts *out);
 
-/* Counts of threads for whose state there was no memory. [hot] */
+/* Holds the counts of threads for whose state there was no memory. [hot] */
 extern struct thread_counters threads_orphans;
 
 /* Returns true if a scope is open on any thread. [any] */
