@@ -4,7 +4,7 @@
  * The capture library begins with the program's cuInit, so a program that never calls cuInit has no
  * session. For such a program, a process of the launcher writes the session, under the program's
  * name. When a session of the program appears, this process ends and removes its own session.
- * Called by one thread only. */
+ * Called by one thread only, except where a tag says otherwise. */
 #ifndef GPUFL_CLI_TRACE_SAMPLER_H
 #define GPUFL_CLI_TRACE_SAMPLER_H
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Options that the command line has under another name, or does not have: every user
- * who lists the processes would see a key. */
+/* Lists options that the command line has under another name, or does not have: every user who
+ * lists the processes would see a key. */
 static const enum option_id without[] = {OPT_log_path, OPT_app_name, OPT_profiling_engine,
                                          OPT_run_id,   OPT_pass,     OPT_remote_upload,
                                          OPT_api_key};

@@ -25,7 +25,7 @@ static const char *const stacks[] = {"none", "sync", "launch", NULL};
 enum { PC_KERNELS_NOT_GIVEN = -1 };
 static const char *const pc_kernels[] = {"all", "none", "windows", NULL};
 
-/* Values of --ranges, which are the library's. */
+/* Lists the values of --ranges, which are the library's. */
 enum { RANGES_NOT_GIVEN = -1 };
 static const char *const ranges[] = {"scopes", "kernels", NULL};
 

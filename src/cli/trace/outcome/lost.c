@@ -41,7 +41,7 @@ static bool has_records(const struct sessions *s, long pid)
     return false;
 }
 
-/* Returns the fate of the process with that index among the marks; false if it left records or a
+/* Finds the fate of the process with that index among the marks; false if it left records or a
  * reason. */
 static bool lost_at(const struct finish *f, const struct sessions *s, size_t i,
                     struct exits_fate *fate)

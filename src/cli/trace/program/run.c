@@ -25,7 +25,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* Signals that are passed on if another process sent them; so are real-time signals. */
+/* Lists signals that are passed on if another process sent them; so are real-time signals. */
 static const int forwarded[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
                                 SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
 /* Lists the signals of job control. */
