@@ -1,4 +1,4 @@
-/* bookmarks.c - ranges of a session's time that users marked, with notes. [any] */
+/* bookmarks.c - keeps ranges of a session's time that users marked, with notes. [any] */
 #include "meta/inside.h"
 
 int meta_bookmark_add(struct meta *m, const char *workspace, const struct meta_bookmark *b,

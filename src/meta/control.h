@@ -16,7 +16,7 @@ int meta_config_get(
 int meta_config_list(const struct meta_ask *ask, struct meta_named_config **rows, size_t *count);
 int meta_config_versions(const struct meta_ask *ask, const char *name,
                          struct meta_named_config **rows, size_t *count); /* newest first */
-/* Returns how many versions were ever written: a changed number means that a configuration has
+/* Counts how many versions were ever written: a changed number means that a configuration has
  * changed. */
 int meta_config_changes(struct meta *m, const char *workspace, int64_t *count, struct err *e);
 

@@ -1,4 +1,4 @@
-/* fleet_days.c - sums of usage by application, host, GPU and day, and by spans of 32 days.
+/* fleet_days.c - keeps sums of usage by application, host, GPU and day, and by spans of 32 days.
  *
  * A query over a year must not read a row for each session. At every commit the sums are equal to
  * what counting usages and findings again would give: a transaction that changes a session's rows

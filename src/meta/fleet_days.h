@@ -5,8 +5,8 @@
 
 #include "meta/inside.h"
 
-/* Counts days of a span, and spans of a block. The statements contain the number 32 as well, and
- * stored tables depend on it: it must never change. */
+/* These are the numbers of days of a span, and of spans of a block. The statements contain the
+ * number 32 as well, and stored tables depend on it: it must never change. */
 enum { META_SPAN = 32, META_FLEET_MEMORY = 64 << 20 };
 
 /* Returns a text of a row; NULL is stored as an empty text. */

@@ -72,7 +72,7 @@ static int said(struct err *e, int rc, const char *message)
     return err_set(e, rc, "the small tables in PostgreSQL: %.*s", len, message);
 }
 
-/* Returns the error of a failed result (NULL: there was none). */
+/* Sets the error of a failed result (NULL: there was none). */
 static int failed(struct meta_conn *c, const PGresult *r, struct err *e)
 {
     const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
@@ -342,7 +342,7 @@ static int postgres_run(struct meta_conn *c, const struct meta_command *k, struc
 
 /* ---- as a whole --------------------------------------------------------------------------- */
 
-/* Returns the first cell of a statement's result as a number; `missing` if there is no row. */
+/* Reads the first cell of a statement's result as a number; `missing` if there is no row. */
 static int number_ask(struct meta_conn *c, const char *sql, int64_t missing, int64_t *out,
                       struct err *e)
 {

@@ -1,5 +1,5 @@
-/* rollups.c - sums of kernels, scopes and lines by application, host and day, which outlive their
- * sessions.
+/* rollups.c - keeps sums of kernels, scopes and lines by application, host and day, which outlive
+ * their sessions.
  *
  * The sums are updated when the sums of a session are stored, because a query over a year must not
  * read a row for each session. What each session added is kept as long as the session

@@ -1,6 +1,6 @@
-/* session_list.c - lists of sessions: filtered, sorted, in pages; and the values by which they can
-  * be filtered. There is one statement for each order, ascending and descending
-  * (META_SESSION_SORTS).
+/* session_list.c - makes lists of sessions: filtered, sorted, in pages; and the values by which
+ * they can be filtered. There is one statement for each order, ascending and descending
+ * (META_SESSION_SORTS).
  */
 #include "meta/inside.h"
 

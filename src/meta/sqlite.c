@@ -62,7 +62,7 @@ static int code_of(int sqlite)
     }
 }
 
-/* Returns the error of the last call on db, with a sentence; META_AGAIN has none. */
+/* Sets the error of the last call on db, with a sentence; META_AGAIN has none. */
 static int failed(sqlite3 *db, struct err *e)
 {
     int rc = code_of(sqlite3_extended_errcode(db));
