@@ -1,4 +1,4 @@
-/* columns_report.c - scans in the order in which files are read; see columns_report.h.
+/* columns_report.c - scans columns in the order in which files are read; see columns_report.h.
  *
  * First what others refer to: headers, names, dictionaries. Then the events, channel by channel as
  * analyze/read/discover.h orders them. Within a record the rows come as they were logged. */

@@ -345,7 +345,7 @@ static int64_t part_of(int64_t whole, int64_t part, int64_t of)
     return of > 0 ? (int64_t)((double)whole * ((double)part / (double)of)) : 0;
 }
 
-/* Averages of a device's samples over the whole session. */
+/* Holds the averages of a device's samples over the whole session. */
 struct sampled {
     double utilization; /* 0 to 1; NAN: unknown */
     double energy;      /* mJ; NAN: unknown */

@@ -77,7 +77,7 @@ int quota_admit(struct quotas *q, const struct quota_body *b, int64_t *wait, str
 /* Counts an accepted body. bytes: as sent. quota_keep writes it. */
 void quota_count(struct quotas *q, const struct quota_body *b, int64_t bytes);
 
-/* Counts on their way to the small tables. */
+/* Holds counts on their way to the small tables. */
 struct quota_batch {
     struct meta_quota_counts counts;
     uint64_t upto, days; /* of struct quotas */

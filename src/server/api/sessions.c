@@ -1,4 +1,4 @@
-/* sessions.c - lists of sessions, and their findings. */
+/* sessions.c - makes lists of sessions, and their findings. */
 #include "server/common/logs.h"
 #include "server/request/handlers.h"
 #include "server/request/parts.h"

@@ -111,7 +111,7 @@ struct auth_entry {
 
 int auth_login(const struct auth_ask *ask, const char *email, const char *password,
                struct auth_entry *out);
-/* Returns no error if there is no login. */
+/* Ends a login; there is no error if there is no login. */
 int auth_logout(struct auth *a, const char *cookie, struct err *e);
 
 /* The functions make the value of a Set-Cookie header. */

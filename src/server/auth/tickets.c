@@ -1,4 +1,4 @@
-/* tickets.c - links that work once: set up, local mode, invitations, forgotten passwords.
+/* tickets.c - makes links that work once: set up, local mode, invitations, forgotten passwords.
  *
  * What is said with a link is checked before the link is taken, so that a mistake does
  * not cost it; then it is taken, once, however many try; then it is done. */

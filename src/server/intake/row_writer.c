@@ -457,7 +457,7 @@ static int put_counts(struct row_writer *l, struct err *e)
     return ops_of(l)->unknown(l->s->columns, LOADER_COUNTS, line, n, e);
 }
 
-/* Windows that are in, or will never be. */
+/* Drops windows that are in, or will never be. */
 static void drop_windows(struct row_writer *l, bool sealed, uint64_t body)
 {
     size_t kept = 0;

@@ -39,7 +39,7 @@ struct row_writer_window {
     bool sealed; /* in the transaction */
 };
 
-/* Counts of a transaction, which are committed with it. */
+/* Holds the counts of a transaction, which are committed with it. */
 struct row_writer_counts {
     uint64_t lines, damaged, unknown_records, unknown_columns, foreign, foreign_unmapped,
         foreign_orphans, too_long, rejected;

@@ -1,4 +1,4 @@
-/* counters.c - sums in, Prometheus' text out. */
+/* counters.c - turns sums into Prometheus' text. */
 #include "server/request/counters.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Metrics that are no column of a record. */
+/* Lists metrics that are no column of a record. */
 #define SILENT       "silent"       /* s since the last sample or record */
 #define MEMORY_SHARE "memory_share" /* memory_used of memory_total */
 
