@@ -144,8 +144,8 @@ static bool walk_place(struct walk *w, size_t i, struct cfi_place p, unsigned re
     }
 }
 
-/* Returns the value of a register while frame i runs: as the nearest callee saved it, else as at
- * the beginning of the walk. */
+/* Finds the value of a register while frame i runs: as the nearest callee saved it, else as at the
+ * beginning of the walk. */
 static bool walk_register(struct walk *w, size_t i, unsigned reg, int depth, uintptr_t *out)
 {
     struct cfi_row c;

@@ -1,4 +1,4 @@
-/* snapshot.h - copies of this process's memory that another thread may unmap at any moment.
+/* snapshot.h - makes copies of this process's memory that another thread may unmap at any moment.
  *
  * The kernel makes the copies, so that an unmapped page ends the copy (EFAULT), while a load would
  * end the program. No signal handler and no right to trace is needed, and no thread is stopped. The

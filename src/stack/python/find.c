@@ -55,7 +55,7 @@ static const struct {
 #include "stack/python/layout.def"
 };
 
-/* Offsets that a type publishes, with which a row must agree. member NULL: tp_basicsize. */
+/* Lists offsets that a type publishes, with which a row must agree. member NULL: tp_basicsize. */
 static const struct {
     int from, to; /* minor versions */
     const char *type, *member;

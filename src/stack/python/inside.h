@@ -23,7 +23,7 @@ enum python_lines_format {
     LINES_LOCATIONS, /* 3.11 and later: entries of variable length with columns */
 };
 
-/* Offsets in bytes; layout.def says what each one is. */
+/* Holds offsets in bytes; layout.def says what each one is. */
 struct python_layout {
     int minor;
     enum python_chain chain;
@@ -65,7 +65,7 @@ struct python_view {
     uint32_t traceable;
 };
 
-/* Pages that were found readable in this walk, and are read in place. Begins as zeros. */
+/* Holds pages that were found readable in this walk, and are read in place. Begins as zeros. */
 struct python_sight {
     uintptr_t pages[SIGHT_PAGES]; /* ~number; 0: none, because no page has that number */
     uintptr_t file;               /* the object sampled last, and the result */
@@ -84,7 +84,8 @@ static inline bool python_see(struct python_sight *s, uintptr_t from, size_t n)
     return python_look(s, first, last);
 }
 
-/* Loads from readable pages, without sanitizers, which do not know the interpreter's objects. */
+/* These types load from readable pages, without sanitizers, which do not know the interpreter's
+ * objects. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) python_word64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) python_word32;
 #define PYTHON_FOREIGN __attribute__((no_sanitize("address", "thread", "undefined")))
