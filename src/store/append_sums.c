@@ -1,4 +1,4 @@
-/* append_sums.c - sums that go with a transaction: kernels by slice, lanes.
+/* append_sums.c - keeps sums that go with a transaction: kernels by slice, lanes.
  *
  * Kernel rows are numbered from 0 in the order in which they came. A slice is KERNEL_SLICE rows;
  * the rows after the last slice are summed up again when a writer starts. */

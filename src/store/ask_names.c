@@ -1,4 +1,4 @@
-/* ask_names.c - names by a part of their text; see ask.h.
+/* ask_names.c - finds names by a part of their text; see ask.h.
  *
  * A log has kernels' mangled names, and the store has no other text. The caller gives the names
  * that people read (struct store_visitor), and those are compared here, not in SQL. A session has

@@ -1,4 +1,4 @@
-/* kernel_sums.h - sums of kernels by configuration and stream, with the distribution of their
+/* kernel_sums.h - keeps sums of kernels by configuration and stream, with the distribution of their
  * durations.
  *
  * The writer sums up every KERNEL_SLICE rows and stores the result in the tables kernel_slice,
@@ -16,7 +16,7 @@ enum {
     KERNEL_SUMS_CACHE = 1 << 12 /* cache of recent bins, by a hash of their keys */
 };
 
-/* Sums of kernels of one configuration and stream. A row of a rowset: int64_t throughout. */
+/* Holds sums of kernels of one configuration and stream. A row of a rowset: int64_t throughout. */
 struct kernel_cell {
     int64_t config, stream; /* the key; 0: unknown */
     int64_t calls;

@@ -32,7 +32,7 @@ struct kernels_found {
     size_t wanted_count;
 };
 
-/* Counts of the bins of a group of configurations. */
+/* Holds counts of the bins of a group of configurations. */
 struct bins {
     int64_t calls[BINS_COUNT], total[BINS_COUNT];
 };

@@ -21,7 +21,7 @@ enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8, ROOM_LEAST = 4, QUESTIONS_LEAST 
 #define DEFAULT_QUERY  30000000000ll /* ns */
 #define DEFAULT_MEMORY (INT64_C(192) << 20)
 #define SMALL_MOST     (INT64_C(2) << 20)
-/* Counts the bytes for a session that is written; measured: up to 5 MiB. */
+/* Sets the bytes for a session that is written; measured: up to 5 MiB. */
 #define SESSION_MEMORY (INT64_C(6) << 20)
 #define QUERY_MEMORY   (INT64_C(64) << 20) /* bytes left for questions and checkpoints */
 #define MEMORY_STEP    (INT64_C(64) << 20)
