@@ -42,7 +42,7 @@ enum node_kind {
     NODE_BRACED,   /* text with marks, then " = " where b is not a NODE_BRACED, and b */
 };
 
-/* Places of children in the text of a NODE_FORMAT or NODE_BRACED. */
+/* Marks places of children in the text of a NODE_FORMAT or NODE_BRACED. */
 #define MARK_A    "\1"
 #define MARK_B    "\2"
 #define MARK_C    "\3"
