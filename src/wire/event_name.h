@@ -1,4 +1,4 @@
-/* event_name.h - names of events that no log names: copies by their direction, fills,
+/* event_name.h - has names of events that no log names: copies by their direction, fills,
  * synchronizations and waits by what is waited for.
  *
  * These names have ids from EVENT_NAME_FIRST on, which no name of a log may have (such ids of a log

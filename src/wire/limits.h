@@ -16,7 +16,8 @@ static inline bool wire_time_ok(int64_t t)
     return t >= -WIRE_TIME_MAX && t <= WIRE_TIME_MAX;
 }
 
-/* Bounds of a time within which sums, differences and ends of events do not overflow. */
+/* These are the bounds of a time within which sums, differences and ends of events do not
+ * overflow. */
 #define WIRE_EVENT_MAX (WIRE_TIME_MAX - 1) /* in the year 2116 */
 #define WIRE_EVENT_MIN (-(1ll << 59))
 

@@ -68,7 +68,7 @@ static inline int64_t lane_ref_of(int64_t lane)
     return lane & 0xffffffffffff;
 }
 
-/* Sums of the events of one lane that start in one bucket and are shorter than it. */
+/* Holds the sums of the events of one lane that start in one bucket and are shorter than it. */
 struct tile {
     int64_t lane;
     int64_t bucket; /* floor(start / TILE_WIDTH(level)) */

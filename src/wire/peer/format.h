@@ -35,7 +35,7 @@ extern const struct peer_batch_format peer_batches[PEER_BATCH_COUNT];
 /* Lists the values of event_type in a scope row. */
 enum { PEER_SCOPE_BEGIN, PEER_SCOPE_END, PEER_SCOPE_CONTINUES, PEER_SCOPE_CONTINUED };
 
-/* Counts the members of perf_metric_event and kernel_perf_metric_event that are metrics. The first
+/* Says how many members of perf_metric_event and kernel_perf_metric_event are metrics. The first
  * PEER_RANGE_METRICS are in both; the second has all. */
 enum { PEER_RANGE_METRICS = 6, PEER_WIDE_METRICS = 13 };
 extern const char *const peer_wide_metrics[PEER_WIDE_METRICS];
