@@ -1,4 +1,4 @@
-/* pc_run.h - runs with engine PcSampling, and the totals that pc.c writes at their end. */
+/* pc_run.h - makes runs with engine PcSampling, and the totals that pc.c writes at their end. */
 #ifndef GPUFL_TESTS_FAKE_PC_RUN_H
 #define GPUFL_TESTS_FAKE_PC_RUN_H
 

@@ -1,4 +1,4 @@
-/* pm_run.h - runs with engine PmSampling, and the totals that pm.c writes at their end. */
+/* pm_run.h - makes runs with engine PmSampling, and the totals that pm.c writes at their end. */
 #ifndef GPUFL_TESTS_FAKE_PM_RUN_H
 #define GPUFL_TESTS_FAKE_PM_RUN_H
 

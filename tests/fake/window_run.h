@@ -1,6 +1,7 @@
-/* window_run.h - runs with windows of capture under engines beyond Trace, and the parts of their
- * reports about "relu", which windows.c launches in windows, and "gemm", which it launches outside.
- * */
+/* window_run.h - makes runs with windows of capture under engines beyond Trace, and the parts of
+ * their reports about "relu", which windows.c launches in windows, and "gemm", which it launches
+ * outside.
+ */
 #ifndef GPUFL_TESTS_FAKE_WINDOW_RUN_H
 #define GPUFL_TESTS_FAKE_WINDOW_RUN_H
 
@@ -20,7 +21,8 @@ int64_t window_sum(const struct run *r, const char *list, const char *member, co
 /* Returns the samples of kernels whose names contain the text. */
 int64_t window_samples(const struct run *r, const char *kernel);
 
-/* Counts of instructions of kernels whose names contain the text, all scopes together. */
+/* Returns the counts of instructions of kernels whose names contain the text, all scopes
+ * together. */
 int64_t window_counts(const struct run *r, const char *kernel);
 
 /* Returns the last value of a setting; "" if there is none. */

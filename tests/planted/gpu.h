@@ -51,7 +51,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 
 enum { US = 1000 * PLANTED_SLOWER, MS = 1000 * US, GPU_SMS = 132 };
 
-/* Flags of streams and events: not ordered with the default stream; without times. */
+/* Lists flags of streams and events: not ordered with the default stream; without times. */
 enum { GPU_NON_BLOCKING = 1, GPU_NO_TIMING = 2 };
 
 /* Initializes the driver. True: the program must run without its fault ("clean"). A failure ends

@@ -1,5 +1,5 @@
-/* damage.h - steps that the tests of damage of all engines share: writing kernels, counting them,
- * and writing by a process that is killed. A step that fails unexpectedly fails the test. */
+/* damage.h - has steps that the tests of damage of all engines share: writing kernels, counting
+ * them, and writing by a process that is killed. A step that fails unexpectedly fails the test. */
 #ifndef GPUFL_TESTS_STORE_DAMAGE_H
 #define GPUFL_TESTS_STORE_DAMAGE_H
 

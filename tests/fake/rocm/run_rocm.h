@@ -4,7 +4,8 @@
 
 #include "tests/fake/runner.h"
 
-/* Forms of the library's structs: ROCm 6.4, 7.0, 6.2, and 6.4 without the service that counts. */
+/* Lists forms of the library's structs: ROCm 6.4, 7.0, 6.2, and 6.4 without the service that
+ * counts. */
 enum { OLD = 6, NEW = 7, OLDEST = 62, PLAIN = 64, WORKING = 73 };
 
 /* A run with the SDK of this form, with FAKE_ROCP and two more variables as given. */

@@ -33,7 +33,7 @@ enum { CONTEXTS = 8, RECORD_WORDS = 24, AGENT_WORDS = 37, BUFFERS = 10, BUFFER_F
 
 enum { NOT_IMPLEMENTED = 17, INVALID = 19, OLD_KERNEL = 28, NOT_AVAILABLE = 35 }; /* statuses */
 
-/* Names of kinds, and where a version numbers them. */
+/* Lists the names of kinds, and where a version numbers them. */
 enum kind { DISPATCH, COPY, ALLOCATION, CODE, HIP, MARKER, KINDS };
 
 struct service {
