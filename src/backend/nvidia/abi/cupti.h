@@ -142,7 +142,7 @@ enum cupti_kind {
         CUPTI_KIND_LIMIT = 64, /* above every kind */
 };
 
-/* "Does not apply", in 32-bit stream and context numbers. */
+/* Means "does not apply", in 32-bit stream and context numbers. */
 #define CUPTI_NONE UINT32_MAX
 
 #define CUPTI_RECORD __attribute__((packed, aligned(8)))

@@ -203,8 +203,8 @@ void nv_engines_record(struct trace *t);
 void nv_engines_stop(struct trace *t);
 void nv_engines_close(struct trace *t);
 
-/* trace_ops.window while the library stays attached, or is attached again (suspend.h). Refused if
- * nothing would be recorded in the window. [any, one at a time] */
+/* Does what trace_ops.window does, while the library stays attached, or is attached again
+ * (suspend.h). Refused if nothing would be recorded in the window. [any, one at a time] */
 int nv_engines_window(struct trace *t, bool open, struct err *e);
 /* Suspends the engines; after SUSPEND_LATER it has to be tried again. No window is open. [any,
  * while no thread is in the driver] */

@@ -19,7 +19,8 @@ void engine_time_open(void);
 /* Begins a stretch. The result is passed to the end, which is called on this thread, too. */
 int64_t engine_time_begin(void);
 void engine_time_end(int64_t begin);
-/* engine_time_end for a part of the session's start, whose time is counted there. */
+/* Does what engine_time_end does, for a part of the session's start, whose time is counted
+ * there. */
 void engine_time_end_start(int64_t begin);
 
 /* Makes the time of the next launch in the context count, because it finishes a set-up. */

@@ -59,7 +59,8 @@ int profiler_host_choose(struct profiler_host *h, const struct metric_list *l, s
 int profiler_host_evaluate(struct profiler_host *h, const uint8_t *image, size_t bytes,
                            size_t index, double *values);
 
-/* *passes: how many passes the metric needs on its own. Returns an enum cupti_result. */
+/* *Computes the passes of a metric. passes: how many passes the metric needs on its own. Returns an
+ * enum cupti_result. */
 int profiler_host_passes(struct profiler_host *h, const char *metric, size_t *passes);
 
 /* Gets the names of all metrics of a kind (enum profiler_metric), without the suffixes that select

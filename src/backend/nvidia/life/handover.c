@@ -29,8 +29,8 @@ static void restore_settings(const struct cupti *c)
         c->cuptiSetThreadIdType(CUPTI_THREAD_ID_DEFAULT);
 }
 
-/* Waits until the collector has decoded the delivered buffers, which only CUPTI's functions can
- * read. Two rounds, because the first may have begun before. */
+/* Waits, for a bounded time, until the collector has decoded the delivered buffers, which only
+ * CUPTI's functions can read. Two rounds, because the first may have begun before. */
 static void await_collector(struct trace *t, struct sink *s)
 {
     uint64_t until = atomic_load(&t->drains) + ROUNDS;

@@ -93,7 +93,8 @@ bool object_calls_under_way(void)
     return any;
 }
 
-/* Never returns true after there were more calls than places: it is not known when those ended. */
+/* After there were more calls than places, a whole minute has to be quiet, because it is not known
+ * when those calls ended. */
 bool object_calls_quiet(int64_t least)
 {
     int64_t at = atomic_load_explicit(&me.last, memory_order_relaxed);

@@ -24,8 +24,8 @@ static bool is_named(const char *name)
     return false;
 }
 
-/* Returns the half for an id; id 0 is left out, because its ids' half would be that of a word never
- * written. */
+/* Returns the upper half of an id's word. Halves count from 1, because a word that was never
+ * written has the half 0. */
 static uint64_t half_of(uint32_t correlation)
 {
     return (uint64_t)(correlation / BITS + 1) << BITS;
