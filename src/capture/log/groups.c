@@ -119,7 +119,8 @@ static bool ends_all(int errnum)
     return errnum == ENOSPC || errnum == EDQUOT || errnum == ENOENT;
 }
 
-/* A full disk or a removed directory ends the capture; any other error ends only the channel. */
+/* A full disk or a removed directory ends the capture; any other error ends only the channel, as
+ * long as another one is left besides the code's. */
 static void write_failed(struct writer *w, enum channel c, int errnum)
 {
     bool alone = false;

@@ -40,7 +40,7 @@ struct occupancy_out {
 bool occupancy_compute(const struct occupancy_in *in, const struct occupancy_units *units,
                        struct occupancy_out *out);
 
-/* "warps", "registers", "shared_mem", "blocks". */
+/* Returns "warps", "registers", "shared_mem" or "blocks". */
 const char *occupancy_limiter_name(enum occupancy_limiter l);
 
 /* Fills the occ_* columns of a configuration except occ_limiter, which is a name id;

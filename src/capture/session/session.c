@@ -245,7 +245,8 @@ static void say_unsampled(void)
     feature_set("host_metrics", true, "unavailable", why);
 }
 
-/* Does the last part of the start, after the log is open. Fails only for lack of memory. */
+/* Does the last part of the start, after the log is open. Fails for lack of memory, or if the
+ * system refuses a thread. */
 static int launch(struct session *s, int64_t began)
 {
     struct collector *c = &s->collector;
