@@ -116,7 +116,8 @@ static void fit(struct buf *shown, const char *text, size_t width)
         buf_str(shown, "..");
 }
 
-/* blanks: spaces to print before the next cell that has text, so that no row ends with spaces. */
+/* Prints a cell. blanks: spaces to print before the next cell that has text, so that no row ends
+ * with spaces. */
 static void print_cell(FILE *out, const struct grid *g, unsigned c, const char *text, size_t width,
                        size_t *blanks)
 {

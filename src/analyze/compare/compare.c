@@ -124,7 +124,8 @@ static size_t knowing(const struct comparison *c, unsigned side, bool kernels)
     return n;
 }
 
-/* logs: gets the logarithm of the mean duration for each session that has the item. */
+/* Sums up one side. logs: gets the logarithm of the mean duration for each session that has the
+ * item. */
 static int sum_side(struct comparison *c, struct compare_side *s, const struct found *f, size_t n,
                     double logs[COMPARE_SESSIONS])
 {

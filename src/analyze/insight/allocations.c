@@ -85,8 +85,8 @@ static int add_alloc(const struct model *m, const struct wait_line *l, struct in
     return rc;
 }
 
-/* " Gives back at most 35.2 ms at a.py:19 in f(), 34.5 ms at a.py:17 in f() and 12.1 ms at 4 more
- * lines." Findings [first, to->count). */
+/* Writes " Gives back at most 35.2 ms at a.py:19 in f(), 34.5 ms at a.py:17 in f() and 12.1 ms at 4
+ * more lines." Findings [first, to->count). */
 static void put_each_line(const struct model *m, const struct insights *to, size_t first,
                           struct buf *out)
 {

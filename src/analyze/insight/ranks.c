@@ -72,7 +72,8 @@ static int begin(const struct model *m, const struct lateness *l, struct buf *te
     return rc;
 }
 
-/* "In collectives the GPUs did nothing but wait for 1.20 s (34 % of the run), until rank 1 came" */
+/* Writes "In collectives the GPUs did nothing but wait for 1.20 s (34 % of the run), until rank 1
+ * came" */
 static void put_waited(const struct model *m, const struct lateness *l, struct buf *out)
 {
     buf_str(out, "In collectives the GPUs did nothing but wait for ");

@@ -34,7 +34,7 @@ struct sum {
     struct insight_heaviest at; /* the line at which the thread was */
 };
 
-/* places: zeros, one for each place. */
+/* Sums up a state. places: zeros, one for each place. */
 static struct sum sum_up(const struct model *m, const struct state *s, int64_t *places)
 {
     struct sum sum = {0};

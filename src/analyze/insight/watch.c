@@ -87,7 +87,7 @@ static struct insight *begin(const struct model *m, const char *rule, uint32_t d
     return i;
 }
 
-/* Puts ", most of it (2 min 05 s) by python3 (…)"; nothing if no process was there. */
+/* Puts "; WORDS python3 (…), for 2 min 05 s of it"; nothing if no process was there. */
 static void put_most(const struct model *m, uint32_t device, const struct watch_spans *spans,
                      const char *words, struct insight *i, struct buf *text)
 {

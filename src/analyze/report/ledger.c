@@ -80,7 +80,7 @@ static void put_counts(struct page *p)
     page_grid(p, &g);
 }
 
-/* " (pass 2)"; "" for the pass that the ledger is of. */
+/* Writes " (pass 2)"; "" for the pass that the ledger is of. */
 static const char *put_pass(int64_t pass, char text[32])
 {
     *text = '\0';
