@@ -76,8 +76,8 @@ static void measure(int page, int *widths)
     widths[COSTS] = widths[COSTS] > LEAST ? widths[COSTS] : LEAST;
 }
 
-/* Returns the words at *at that fit into one line of a cell, at least one; *at moves behind
- * them. */
+/* Returns the words at *at that fit into one line of a cell, at least one; *at moves on to what
+ * follows them. */
 static size_t cell_line(const char **at, size_t width)
 {
     size_t len = strcspn(*at, " ");

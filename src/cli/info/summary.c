@@ -175,8 +175,8 @@ static void put_advice(struct advice *a, const char *subject, const char *value,
     cmd_wrap(a->b, line, 2 * INDENT, a->width);
 }
 
-/* The advice about engines only refers to the other facts' advice, except if nothing else is
- * wrong. */
+/* Writes the advice of facts about engines, or of all other facts. Advice about engines only refers
+ * to that of the other facts, so the caller asks for it only if nothing else is wrong. */
 static void put_advices(struct advice *a, const struct probe *p, bool engines)
 {
     const char *before = "";

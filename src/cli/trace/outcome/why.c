@@ -143,7 +143,7 @@ static const struct seen *seen_of(const struct why *w)
     return w->evidence ? &w->evidence->seen : &none;
 }
 
-/* " (signal 11, Segmentation fault)", " (exit code 3)". */
+/* Writes " (signal 11, Segmentation fault)", " (exit code 3)". */
 static void put_end(const struct why *w, struct buf *out)
 {
     if (WIFSIGNALED(w->status))
@@ -172,7 +172,8 @@ static bool cause_switched_off(const struct why *w, struct buf *out)
     return true;
 }
 
-/* Handles the cause that a session began, and left no record. */
+/* Handles the cause that the program ended before the first records were written, or that the
+ * sessions that began have no files. */
 static bool cause_gone(const struct why *w, struct buf *out)
 {
     const struct marks *m = marks_of(w);
