@@ -201,8 +201,8 @@ static int put_request(struct asking *a, struct err *e)
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-/* Returns the environment of the child: only the variables that find its libraries, and those of
- * sanitizers. */
+/* Returns the environment of the child: the variables that find its libraries, those of sanitizers,
+ * and UTC as the time zone. */
 static char **environment(char *room[8])
 {
     static const char *const names[] = {
