@@ -72,7 +72,8 @@ static bool is_backup(const char *from)
     return backup;
 }
 
-/* Checks that the folder is empty, or has only the remains of an interrupted restore. */
+/* Checks that the folder is empty, except for a lock and lost+found, or has the remains of an
+ * interrupted restore. */
 static int check_target(const char *data, struct err *e)
 {
     static const char *const ours[] = {".", "..", "lock", "lost+found"};

@@ -44,7 +44,8 @@ static void put(struct logs_line *l, const char *text, size_t n)
     }
 }
 
-/* key and value in the line's form; quoted: as a JSON string, in text only where it must be. */
+/* Writes key and value in the line's form; quoted: as a JSON string, in text only where it must
+ * be. */
 static void field(struct logs_line *l, const char *key, const char *value, size_t n, bool quoted)
 {
     struct buf b;

@@ -37,7 +37,7 @@ struct webhooks_targets {
     unsigned count;
 };
 
-/* list: "10.0.0.5:9093,[fd00::/8]:443"; NULL or "": none. GPUFL_E_INVAL with a sentence. */
+/* Reads a list: "10.0.0.5:9093,[fd00::/8]:443"; NULL or "": none. GPUFL_E_INVAL with a sentence. */
 int webhooks_targets_read(struct webhooks_targets *t, const char *list, struct err *e);
 
 struct webhooks_config {

@@ -151,7 +151,7 @@ static int copy_aside(struct row_writer *g, struct session_frames *k, const stru
     return rc;
 }
 
-/* Takes frames that wait for the thread after those that are set aside. */
+/* Puts frames that wait for the thread after those that are set aside. */
 static void take_waiting(struct loader_thread *t, struct row_writer *g)
 {
     struct item item;
@@ -325,7 +325,7 @@ static struct ending ending_of(const struct loader_thread *t, struct row_writer 
     return end;
 }
 
-/* Ends a session. rc, e: of writing the end. */
+/* Reports that a session's end is written, or is not. rc, e: of writing the end. */
 static void ended(struct loader_thread *t, struct row_writer *g, int rc, const struct err *e)
 {
     if (rc && rc != GPUFL_E_NOENT)
