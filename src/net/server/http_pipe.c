@@ -76,7 +76,7 @@ static void wake(struct http_pipe *p)
     }
 }
 
-/* Waits until there is room; the lock is held. */
+/* Waits until there is room, for patience_ns at most; the lock is held. */
 static int wait_for_room(struct http_pipe *p)
 {
     struct timespec until;
