@@ -74,7 +74,7 @@ void modules_describe_loaded(void);
 /* Reads the list of loaded modules again, if libc cannot be asked without a lock. [collector] */
 void modules_refresh(void);
 
-/* Writes a snapshot again, in a forked child, that another thread was writing. */
+/* Lets a forked child write a snapshot again that another thread was writing. */
 void modules_forget(void);
 
 /* Returns the part that a file plays in a stack, by its name. */
