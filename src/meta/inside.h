@@ -152,7 +152,8 @@ int meta_run_one(struct meta_tx *tx, enum meta_statement_id s, const struct meta
 int meta_write(struct meta *m, const char *workspace,
                int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e);
 
-/* meta_write for functions that change usage, findings or their sums (META_BEGIN_SUMS). */
+/* Does what meta_write does, for functions that change usage, findings or their sums
+ * (META_BEGIN_SUMS). */
 int meta_write_sums(struct meta *m, const char *workspace,
                     int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg,
                     struct err *e);
