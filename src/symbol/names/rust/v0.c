@@ -281,7 +281,8 @@ static bool any_path(struct v0 *v, bool value, bool leave_open)
     }
 }
 
-/* value: generic arguments follow "::". leave_open: the last ">" is left out; true if it was. */
+/* Writes a path. value: generic arguments follow "::". leave_open: the last ">" is left out; true
+ * if it was. */
 static bool path(struct v0 *v, bool value, bool leave_open)
 {
     bool open = enter(v) && any_path(v, value, leave_open);
