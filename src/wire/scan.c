@@ -47,7 +47,7 @@ bool scan_string(struct scan *s, struct span *out)
     return true;
 }
 
-/* Passes over a number or a literal; only its characters are checked. */
+/* Skips a number or a literal; only its characters are checked. */
 static bool scan_atom(struct scan *s)
 {
     static const char *const literals[] = {"null", "true", "false"};

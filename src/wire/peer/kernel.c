@@ -117,7 +117,7 @@ static int64_t config_id(struct peer *p, const struct config_row *c)
 
 /* ---- details --------------------------------------------------------------------------------- */
 
-/* "(4,1,1)" */
+/* Reads a text like "(4,1,1)". */
 static void read_dim3(struct span text, int64_t *x, int64_t *y, int64_t *z)
 {
     struct scan s = scan_of(text);
