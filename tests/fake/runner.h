@@ -97,7 +97,7 @@ struct engine_case {
  * available, and which engine ran instead. */
 void check_instead(const struct run *r, const struct engine_case *c, int exit_code);
 
-/* check_instead, and Trace has every kernel. */
+/* Does what check_instead does, and checks that Trace has every kernel. */
 void check_refused(const struct run *r, const struct engine_case *c, int exit_code);
 
 /* This is the name of a row of a table of CUPTI's functions, as in
