@@ -176,7 +176,8 @@ void amd_probe(struct probe *out)
 }
 
 /* Files of the kernel show whether there is a GPU, so that no library of AMD is loaded into a
- * program that uses another vendor's GPU. */
+ * program that uses another vendor's GPU. Only a library that was chosen, or is loaded already, is
+ * asked, too. */
 bool amd_usable(void)
 {
     struct devices *d;

@@ -331,7 +331,8 @@ static int trace_start(struct trace *t, struct err *e)
     return refused_by_sampling(t, result, e);
 }
 
-/* Kinds are disabled first: a launch in between is counted as lost rather than missed. */
+/* Kinds are disabled before launches stop being counted: a launch in between is counted as lost
+ * rather than missed. */
 static int trace_stop(struct trace *t)
 {
     bool mute = trace_mute(t);

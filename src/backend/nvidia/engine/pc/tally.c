@@ -29,7 +29,7 @@ void pc_tally_fini(struct pc_tally *t)
 
 /* ---- reasons ----------------------------------------------------------------------------- */
 
-/* Length of a name without "_not_issued" at its end. */
+/* Returns the length of a name without "_not_issued" at its end. */
 static size_t stem(const char *name, bool *idle)
 {
     size_t len = strlen(name);
