@@ -300,7 +300,8 @@ static __attribute__((noinline, cold)) uint32_t module_register(const struct map
     return m->slot;
 }
 
-/* Marks a module that no other thread has seen, so that it is freed with the others. */
+/* Frees a module that no other thread has seen, and leaves `nobody` in its slot, so that the slot
+ * is freed with the others. */
 static void module_drop(uint32_t slot)
 {
     struct module *m = slot ? atomic_load_explicit(&modules[slot], memory_order_relaxed) : NULL;
