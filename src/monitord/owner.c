@@ -168,7 +168,8 @@ void owner_environment(struct owner *o, const char *text, size_t len)
 
 /* ---- the process --------------------------------------------------------------------------- */
 
-/* Returns field 22 of stat, in ticks since the machine started. text: with the name in brackets. */
+/* Returns when the process started, ns since the machine's start: field 22 of stat, which counts
+ * ticks. text: with the name in brackets. */
 static int64_t start_of(const char *text)
 {
     const char *at = strrchr(text, ')');
