@@ -87,7 +87,8 @@ static bool part_same_gpu(const struct part *p, const struct part *q)
 
 /* ---- which GPUs ----------------------------------------------------------------------------- */
 
-/* Returns the parameters for a bit: the number of its row, and the bit. */
+/* Returns the parameters for the row of a bit, which has the number / META_SPAN; gpu_bit_args adds
+ * the bit. */
 static struct meta_args gpu_args(const struct part *p, int64_t number)
 {
     struct meta_args a = {0};
