@@ -182,8 +182,8 @@ struct insight_heaviest {
  * only its part of the time. Without such a line nothing changes. */
 void insight_own(struct insight *i, const struct insight_heaviest *h);
 
-/* The length of a title without its end: titles of waits end with the place and figures, which some
- * tables show in columns of their own. */
+/* Returns the length of a title without its end: titles of waits end with the place and figures,
+ * which some tables show in columns of their own. */
 size_t insight_title_words(const struct insight *i);
 
 /* Returns true if the host waited at a line that a person can open. */

@@ -366,7 +366,8 @@ static void put_finding(struct page *p, const struct insight **listed, unsigned 
         put_step(p, i->next);
 }
 
-/* Returns the longest wait that costs nothing, at which readers would look first, in vain. */
+/* Returns the first finding about synchronization, of a severity above LOW, that gives back too
+ * little to be shown: readers would look there first, in vain. */
 static const struct insight *vain(const struct insights *in)
 {
     for (size_t i = 0; i < in->count; i++) {

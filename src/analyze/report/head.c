@@ -22,7 +22,7 @@ void page_simulated(struct page *p)
             p->color ? "\033[0m" : "");
 }
 
-/* Writes the summary. first: with: with the findings that come first, which are otherwise in their
+/* Writes the summary. first: with the findings that come first, which are otherwise in their
  * section. */
 static void put_summary(struct page *p, const char *title, bool first)
 {

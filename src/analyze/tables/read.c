@@ -155,8 +155,8 @@ static void note_ledger(struct reader *r, const struct wire_batch *b)
                 r->wrote |= 1u << counts[i].channel;
 }
 
-/* Returns the channels of our own log that were written and have no file. A channel without rows
- * has none. */
+/* Returns the number of channels of our own log that were written and have no file. A channel
+ * without rows has none. */
 static unsigned missing_channels(const struct reader *r, const struct discover_session *s,
                                  const struct decode_stats *d)
 {

@@ -77,7 +77,7 @@ static int put(struct keyed *k, const struct idle_own *own, enum pool_kind kind,
     return rc;
 }
 
-/* The number of looks of each item of parts.own: at its own thread [0], and inherited [1]. */
+/* Counts the looks of each item of parts.own: at its own thread [0], and inherited [1]. */
 static uint64_t (*count_looks(const struct pools *p))[2]
 {
     const struct idle_parts *parts = &p->m->idle.parts;
