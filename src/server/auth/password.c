@@ -24,8 +24,8 @@ static void turn_give(struct auth_password *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* A hash of this cost that nobody's password has: random numbers where its salt and its result
- * stand. A real one would take the cost itself, at every start of a server. */
+/* Makes a hash of this cost that nobody's password has: random numbers where its salt and its
+ * result stand. A real one would take the cost itself, at every start of a server. */
 static void make_nobody(struct auth_password *p)
 {
     enum { RESULT = 32, VARIANT = sodium_base64_VARIANT_ORIGINAL_NO_PADDING };

@@ -162,7 +162,8 @@ static int append(struct returning *r, struct journal_frame *f, const char *payl
     return rc;
 }
 
-/* Returns a piece or a seal: the window gets the number of its first piece in this journal. */
+/* Gives a piece or a seal back to the intake: the window gets the number of its first piece in this
+ * journal. */
 static int return_window(struct returning *r, struct journal_frame *f, const char *payload)
 {
     struct moved *w = window_of(r, f->body ? f->body : f->number);
@@ -176,8 +177,8 @@ static int return_window(struct returning *r, struct journal_frame *f, const cha
     return rc;
 }
 
-/* Returns a frame by offset: it is skipped where the session has it, and kept where text before it
- * is missing. */
+/* Gives a frame back by offset: it is skipped where the session has it, and kept where text before
+ * it is missing. */
 static int return_lines(struct returning *r, struct journal_frame *f, const char *payload)
 {
     const struct session_channel *c = sessions_channel(r->s, f->channel);

@@ -144,7 +144,7 @@ int frame_list_push(struct frame_list *list, const struct queued_frame *f);
 int row_writer_open(struct row_writer *l, struct err *e);
 /* Gives the lines of a frame to the session's decoder. */
 int row_writer_feed(struct row_writer *l, const char *text, size_t n, const struct wire_visitor *v);
-/* The position of a channel, or of the journal under its name in the session. */
+/* Returns the position of a channel, or of the journal under its name in the session. */
 struct store_position *row_writer_position(struct row_writer *l, const char *name);
 void row_writer_journal_name(const struct row_writer *l, char *out, size_t size);
 

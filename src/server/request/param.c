@@ -111,7 +111,7 @@ static bool parse_run(char *text, int64_t room, struct run *out)
            !__builtin_add_overflow(out->first, out->count - 1, &last);
 }
 
-/* The runs of a list. Their number; 0: malformed, or more than `most` numbers. */
+/* Parses the runs of a list. Returns their number; 0: malformed, or more than `most` numbers. */
 static size_t parse_runs(char *text, int64_t most, struct run *runs, int64_t *numbers)
 {
     size_t n = 0;

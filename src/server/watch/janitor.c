@@ -49,7 +49,7 @@ struct keeping {
     int64_t freed; /* bytes, so far */
 };
 
-/* Drops sessions that ended before; how many there were. */
+/* Drops sessions that ended before; returns how many there were. */
 static size_t drop_old(struct janitor *j, struct keeping *k, int64_t before, unsigned limit,
                        const char *why)
 {

@@ -271,7 +271,7 @@ void loader_commit(struct loader_thread *t, struct row_writer *g)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-/* The end of a session, and its counts where they are known. */
+/* Holds the end of a session, and its counts where they are known. */
 struct ending {
     struct row_writer *g;
     int64_t bytes;
