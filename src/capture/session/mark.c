@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The id of the launcher's run; "" if there is none. */
+/* Writes the id of the launcher's run; "" if there is none. */
 static void run_id(char *out, size_t size)
 {
     static const char key[] = "run_id=";
