@@ -33,10 +33,9 @@ bool backoff_transient(int status);
  * given. If a server asks for more than the limit, the result is BACKOFF_GIVE_UP at once. */
 int64_t backoff_next(struct backoff *b, int64_t retry_after);
 
-/* Returns, after a "not now", the ns to wait: ns to wait: at least what the server asks for, and up
- * to a quarter more, so that many senders do not come back together; without retry_after, as long
- * as backoff_next would wait. Never BACKOFF_GIVE_UP: the caller decides how long waiting may
- * take. */
+/* Returns, after a "not now", the ns to wait: at least what the server asks for, and up to a
+ * quarter more, so that many senders do not come back together; without retry_after, as long as
+ * backoff_next would wait. Never BACKOFF_GIVE_UP: the caller decides how long waiting may take. */
 int64_t backoff_wait(struct backoff *b, int64_t retry_after);
 
 /* This is called after progress. */

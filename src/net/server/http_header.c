@@ -24,8 +24,8 @@ struct field_copy {
     bool too_many, no_memory, no_token;
 };
 
-/* RFC 9110, 5.6.2. "Content-Length " is another name to some readers, and the same name to
- * others. */
+/* Returns true for a token (RFC 9110, 5.6.2). "Content-Length " is another name to some readers,
+ * and the same name to others. */
 static bool is_token(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
