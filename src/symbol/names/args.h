@@ -14,8 +14,8 @@ struct span args_next(struct span *args);
 /* Returns the number of arguments in the list. */
 size_t args_count(struct span args);
 
-/* The name without return type, parameters, a requires-clause and what compilers append to the
- * parts of a function (" (.cold)"). A text that is no name, "epoch (warm up)", stays whole. */
+/* Returns the name without return type, parameters, a requires-clause and what compilers append to
+ * the parts of a function (" (.cold)"). A text that is no name, "epoch (warm up)", stays whole. */
 struct span args_core(struct span s);
 
 #endif
