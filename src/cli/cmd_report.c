@@ -64,8 +64,8 @@ static int check(const struct arguments *a, int operands, char **argv)
     return CMD_OK;
 }
 
-/* Limits the rows of tables: JSON has all of them unless --top says otherwise; text has its
- * default. */
+/* Fills in the options of the report. JSON has all rows of its tables unless --top says otherwise;
+ * text has its default number. */
 static void fill(struct arguments *a, FILE *out, struct gpufl_report_options *o)
 {
     gpufl_report_options_init(o, sizeof *o);

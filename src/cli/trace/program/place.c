@@ -64,7 +64,7 @@ static bool is_interpreter(const char *base)
     return false;
 }
 
-/* The script or module an interpreter is to run; NULL if none is seen: `python -c`. */
+/* Returns the script or module that an interpreter is to run; NULL if none is seen: `python -c`. */
 static const char *script_of(char *const *args)
 {
     for (; *args; args++) {
