@@ -42,7 +42,7 @@ enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
 int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_body *b,
                   struct remote_answer *a, struct err *e);
 
-/* This is called after progress: failures and waits are counted from 0 again. */
+/* Counts failures and waits from 0 again, after progress. */
 void shipping_got_on(struct shipping *s);
 
 /* Reports the bytes on disk that are handled. */

@@ -28,7 +28,7 @@ struct daemon_status {
     struct kafka_statistics kafka;
 };
 
-/* State of the checks of sessions that are done (recheck.c). */
+/* Is the state of the checks of sessions that are done (recheck.c). */
 struct recheck {
     int64_t due;  /* CLOCK_MONOTONIC ns */
     size_t at;    /* the folder of the last check in turn */

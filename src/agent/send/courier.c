@@ -269,7 +269,7 @@ enum courier_step courier_step(struct courier *c, struct view *v, struct work *w
     return all;
 }
 
-/* The ends of the channels. Windows count as wholes: they have no ends. */
+/* Returns the ends of the channels. Windows count as wholes: they have no ends. */
 static struct remote_positions ends_of(const struct work *w)
 {
     struct remote_positions p = {0};
