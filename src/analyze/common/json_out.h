@@ -35,7 +35,7 @@ void json_out_close_array(struct json_out *j);
 void json_out_int(struct json_out *j, const char *key, int64_t v);
 void json_out_count(struct json_out *j, const char *key, uint64_t v);
 void json_out_number(struct json_out *j, const char *key, double v); /* 6 decimals at most */
-/* Four digits, however small the number is: for p-values. */
+/* Writes four digits, however small the number is: for p-values. */
 void json_out_small(struct json_out *j, const char *key, double v);
 void json_out_bool(struct json_out *j, const char *key, bool v);
 void json_out_text(struct json_out *j, const char *key, const char *text);

@@ -87,7 +87,7 @@ struct compare_fact {
     bool measured;
 };
 
-/* A total over whole runs. */
+/* Describes a total over whole runs. */
 struct compare_total {
     const char *key, *unit;        /* unit: ns, or "" of a share */
     double means[COMPARE_SIDES];   /* over the sessions that have it; NAN: none has */

@@ -34,7 +34,7 @@ const char *findings_status(const char *status);
  * devices worked. */
 unsigned findings_idle_devices(const struct model *m);
 
-/* The product's name of a device: "GPU 0 NVIDIA H200". */
+/* Writes the product's name of a device, "GPU 0 NVIDIA H200", and returns text. */
 const char *findings_device(const struct model *m, uint32_t device, char *text, size_t size);
 
 /* Returns true if the engine makes kernels slower, because it instruments them or runs them several

@@ -19,7 +19,7 @@ struct host_did {
     struct idle_longest longest;
 };
 
-/* The host's own time at a line, and in launches there. */
+/* Holds the host's own time at a line, and in launches there. */
 struct host_line {
     uint32_t place;
     int64_t ns, by_cause[IDLE_CAUSES];

@@ -14,7 +14,7 @@ enum {
     SURE = 25 /* %: the first screen names a branch that has at least as much at 95 % */
 };
 
-/* Half the width of the 95 % interval of a branch's share, %; 0: all of it was measured. */
+/* Returns half the width of the 95 % interval of a branch's share, %; 0: all of it was measured. */
 static double half_width(const struct idle_fork *f, const struct idle_branch *b)
 {
     return b->looks && f->looks ? 100 * idle_lines_half_width(b->looks, f->looks) : 0;

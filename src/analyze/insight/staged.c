@@ -28,7 +28,7 @@ enum {
     COPIES = 5
 };
 
-/* A line's copies to a device from pinned memory, and the host's own time there. */
+/* Holds a line's copies to a device from pinned memory, and the host's own time there. */
 struct staged {
     uint64_t copies, looks;
     int64_t bytes, time; /* of the copies, ns on the GPU */

@@ -99,7 +99,7 @@ int stacks_batch(struct model *m, const struct wire_batch *b);
 int stacks_merge(struct model *into, const struct model *from, int64_t shift);
 int stacks_finish(struct model *m);
 
-/* This is called at the end of model_finish. */
+/* Frees the room, at the end of model_finish. */
 void stacks_drop_room(struct stacks *s);
 
 /* Returns the node of a stack id of the log, after stacks_finish; 0 in a model of several

@@ -6,7 +6,7 @@
 #include "analyze/common/grid.h"
 #include "analyze/report/page.h"
 
-/* A stall reason's name. */
+/* Returns a stall reason's name. */
 const char *report_cells_reason(const struct model *m, uint32_t reason);
 
 /* Puts a count; "-" for 0. */

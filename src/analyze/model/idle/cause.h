@@ -22,7 +22,8 @@ enum idle_cause {
     IDLE_CAUSES,
 };
 
-/* A thread of several sums of idle time: its id or its name; 0: unknown. */
+/* The thread of a sum of idle time is its id or its name; 0: unknown. This value says that the sum
+ * has several threads. */
 #define IDLE_SEVERAL_THREADS UINT32_MAX
 
 /* Adds a thread to those of a sum. */

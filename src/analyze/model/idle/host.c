@@ -147,7 +147,7 @@ static bool is_away(const struct idle_gap *g, int64_t t)
            idle_engines_within(&g->m->idle.engines, host_thread(g), t, t + 1) > 0;
 }
 
-/* The host's own time in a gap. */
+/* Holds the host's own time in a gap. */
 struct own_time {
     uint32_t at; /* index in parts.own */
     struct idle_longest gap;

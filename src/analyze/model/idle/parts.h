@@ -23,7 +23,7 @@ struct idle_part {
     struct idle_longest longest;
 };
 
-/* The host's own time of a class. */
+/* Holds the host's own time of a class. */
 struct idle_own {
     uint32_t thread, stack, cause, scope;
     /* not of the key: */

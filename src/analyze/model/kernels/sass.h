@@ -103,7 +103,7 @@ static inline const struct sass_group *sum_sass_group(const struct sum_sass *s, 
     return (const struct sass_group *)keyed_at(&s->groups, i);
 }
 
-/* The sums of an instruction; NULL: none. */
+/* Returns the sums of an instruction; NULL: there are none. */
 const struct sass_place *sum_sass_find(const struct sum_sass *s, uint32_t function, int64_t offset);
 
 /* Adds b to a. */

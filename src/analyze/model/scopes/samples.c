@@ -45,7 +45,7 @@ struct sharing {
     struct keyed sums;  /* struct sample_estimate by node */
 };
 
-/* A kernel's name and its index in model.kernels.names. */
+/* Holds a kernel's name and its index in model.kernels.names. */
 struct kernel_place {
     uint32_t name;
     /* not of the key: */

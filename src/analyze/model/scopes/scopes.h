@@ -24,7 +24,7 @@ struct wire_batch;
     (MODEL_TAKES(scope) | MODEL_TAKES(scope_open) | MODEL_TAKES(kernel) | MODEL_TAKES(memcpy) |    \
      MODEL_TAKES(memset) | MODEL_TAKES(sync) | MODEL_TAKES(graph_run))
 
-/* The sums of a path. Times in ns. */
+/* Holds the sums of a path. Times in ns. */
 struct scope_sum {
     uint64_t calls;                   /* calls that ended */
     uint64_t open;                    /* calls that did not end */

@@ -11,7 +11,7 @@
 
 enum { MERGED_MOST = 1 << 20 /* steps that are kept of merged sessions */ };
 
-/* A kernel's name, or a graph. */
+/* Names a kernel, or a graph. */
 struct called {
     int64_t name, graph; /* id of model.names, 0: a graph; id in the log */
 };

@@ -105,14 +105,16 @@ int sum_steps_end(struct model *m, int64_t ended);
 
 /* Returns true if the share base is the steady part. */
 bool sum_steps_steady(const struct model *m);
-/* The share base, ns, and its name: "the steady part", "the run", "the windows". */
+/* The functions return the share base, ns, and its name: "the steady part", "the run", "the
+ * windows". */
 int64_t sum_steps_time(const struct model *m);
 const char *sum_steps_whole(const struct model *m);
 /* Returns the share of the kernels' time that lies in the share base, from 0 to 1. */
 double sum_steps_part(const struct model *m);
 /* Returns that share for kernels of one name, whose time is `total` ns. */
 double sum_steps_kernel_part(const struct model *m, uint32_t name, int64_t total);
-/* That share for copies and fills, and for copies of one kind whose memory is not pinned. */
+/* The functions return that share for copies and fills, and for copies of one kind whose memory is
+ * not pinned. */
 double sum_steps_copy_part(const struct model *m);
 double sum_steps_pageable_part(const struct model *m, uint32_t kind);
 
@@ -130,8 +132,8 @@ int64_t sum_steps_idle(const struct model *m, const struct steps_one *t);
 const char *sum_steps_why_key(enum steps_why w); /* "nothing_repeats", …; "" for STEPS_FOUND */
 const char *sum_steps_why(enum steps_why w);     /* for people, a clause */
 
-/* The names (step_name) in the rows of a session that is being read: sum_steps_names is their
- * number. sum_steps_name gives the kernel's id in model.names; 0: a graph, or STEP_OTHERS. */
+/* The rows of a session that is being read have names (step_name): sum_steps_names returns their
+ * number, sum_steps_name the kernel's id in model.names; 0: a graph, or STEP_OTHERS. */
 uint32_t sum_steps_names(const struct model *m);
 uint32_t sum_steps_name(const struct model *m, uint32_t name);
 

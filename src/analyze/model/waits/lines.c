@@ -267,7 +267,7 @@ static int add_stack(struct sum_wait_lines *s, uint32_t line, uint32_t node, uin
     return 0;
 }
 
-/* The previous call of a class, line and thread. */
+/* Describes the previous call of a class, line and thread. */
 struct last {
     uint32_t line, class, thread;
     uint32_t correlation, launches; /* not of the key */

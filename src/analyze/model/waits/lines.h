@@ -101,7 +101,7 @@ int sum_wait_lines_finish(struct model *m);
 /* Returns the waits of a session that is being read, sorted; NULL: out of memory. */
 const struct wait_list *sum_wait_lines_waits(struct model *m);
 
-/* This is called at the end of model_finish. */
+/* Frees the waits, at the end of model_finish. */
 void sum_wait_lines_drop_waits(struct sum_wait_lines *s);
 
 /* Adds ns of GPU idle time to the line of a stack of the log. Call between sum_wait_lines_finish

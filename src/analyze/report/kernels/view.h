@@ -37,7 +37,7 @@ struct kernel_view {
 int kernel_view_open(const struct model *m, uint32_t function, struct kernel_view *v);
 void kernel_view_close(struct kernel_view *v);
 
-/* The sums of an instruction's line; NULL: the line is unknown. */
+/* Returns the sums of an instruction's line; NULL: the line is unknown. */
 const struct kernel_line *kernel_view_line(const struct kernel_view *v,
                                            const struct kernel_instruction *at);
 
