@@ -317,9 +317,9 @@ struct trace_ops {
 
 struct devices; /* the backend's own */
 
-/* The texts of device_row's name columns; NUL-terminated. A session takes devices with equal uuids
-  * for one device, and, if one of them has no uuid, devices with equal pci. So an address that
-  * several devices without a uuid share is left out. */
+/* Holds the texts of device_row's name columns; NUL-terminated. A session takes devices with equal
+ * uuids for one device, and, if one of them has no uuid, devices with equal pci. So an address that
+ * several devices without a uuid share is left out. */
 struct device_text {
     char name[128], uuid[96], vendor[16], pci[32], arch[32], driver[64];
 };
@@ -338,7 +338,7 @@ struct device_event {
     int64_t code, gpu_instance, compute_instance;
 };
 
-/* A process's use of a device. Unknown numbers are CELL_NULL. */
+/* Describes a process's use of a device. Unknown numbers are CELL_NULL. */
 struct device_process {
     int64_t pid;
     int64_t memory_used;                                   /* bytes */

@@ -116,7 +116,7 @@ struct vendor {
 /* Lists the vendors of real GPUs, in the order of backends.def; NULL-terminated. */
 extern const struct vendor *const vendors[];
 
-/* The vendor's `runtime`, or else its name. */
+/* Returns the vendor's `runtime`, or else its name. */
 const char *vendor_runtime(const struct vendor *v);
 
 /* Returns the vendor library that a path names; NULL: none. */

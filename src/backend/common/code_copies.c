@@ -41,7 +41,7 @@ static uint64_t mix(uint64_t h)
     return h ^ h >> 29;
 }
 
-/* Four independent sums, so that it runs at the speed of memory. */
+/* Keeps four independent sums, so that hashing runs at the speed of memory. */
 static uint64_t hash_of(const void *bytes, size_t size)
 {
     uint64_t lane[4] = {size, 1, 2, 3}, word[4];

@@ -19,7 +19,7 @@ struct name_sets {
  * there is none. */
 size_t name_sets_find(const struct name_sets *s, const char *word, size_t length);
 
-/* Name i of all sets, set by set, and the name of its set; NULL after the last. */
+/* Returns name i of all sets, set by set, and gives the name of its set; NULL after the last. */
 const struct name_row *name_sets_at(const struct name_sets *s, size_t i, const char **set);
 
 /* Adds a name to a list, unless the list has the name: *count of at most `most` names, each in

@@ -20,7 +20,8 @@ struct record_times {
 void record_times_open(struct record_times *t, struct sink *s, const char *library,
                        const char *code);
 
-/* This is called before records are read: times later than a second after now are impossible. */
+/* Notes the present time, before records are read: times later than a second after it are
+ * impossible. */
 void record_times_now(struct record_times *t);
 
 /* Converts both times to our clock, which is shift ns ahead of the record's. False: they are

@@ -90,7 +90,7 @@ int sim_machine_get(struct sim_machine **out, struct err *e);
 /* Returns the machine if there is one. [any] */
 struct sim_machine *sim_machine_peek(void);
 
-/* The system's monotonic clock, whatever clock.h says. [any] */
+/* Returns the time of the system's monotonic clock, ns, whatever the source of clock.h is. [any] */
 int64_t sim_clock_system(void);
 
 /* Returns the time on the machine's clock for a thread that drives nothing. [any] */

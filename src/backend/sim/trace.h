@@ -6,7 +6,7 @@
 
 extern const struct trace_ops sim_trace_ops;
 
-/* This is called when a thread ends: its queued buffers lose their owner. m->lock and t->lock
+/* Takes the owner from a thread's queued buffers, when the thread ends. m->lock and t->lock
  * held. */
 void sim_trace_forget(struct sim_machine *m, struct sim_thread *t);
 

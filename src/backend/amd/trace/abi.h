@@ -171,7 +171,7 @@ enum { ROCP_ALLOCATION_OLD = 32, ROCP_ALLOCATION_NEW = 40 }; /* its place in the
 
 /* ---- counters ------------------------------------------------------------------------ */
 
-/* A kernel that is being enqueued, or has run. */
+/* Describes a kernel that is being enqueued, or has run. */
 struct rocp_dispatch_info {
     uint64_t size, agent, queue, kernel, dispatch;
     uint32_t private_bytes, group_bytes, workgroup[3], grid[3];

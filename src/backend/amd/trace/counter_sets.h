@@ -20,7 +20,7 @@ struct counter_list {
  * counter once. GPUFL_E_INVAL with a sentence. */
 int counter_sets_read(struct counter_list *out, const char *text, struct err *e);
 
-/* Counter i of all sets, set by set; false after the last. */
+/* Gives counter i of all sets, set by set; false after the last. */
 bool counter_sets_at(size_t i, const char **set, const char **counter);
 
 #endif

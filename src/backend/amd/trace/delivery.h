@@ -23,7 +23,7 @@ int delivery_open(struct sink *s, const struct trace_config *c);
 void delivery_shut(void);
 void delivery_close(void); /* [owner] */
 
-/* Only stores, in the child of a fork. */
+/* Forgets the session, in the child of a fork: only stores. */
 void delivery_forget(void);
 
 /* This is the callback that the library gets; data: struct rocp. */

@@ -40,7 +40,8 @@ int rocp_open(struct rocp *sdk, const void *code, struct err *e);
 /* Asks the library for the numbers of kinds. Called inside rocprofiler_configure or later. */
 void rocp_find_kinds(struct rocp *sdk);
 
-/* The library's own numbers of the kinds of records, for a reader of records. */
+/* Returns the kind of records that has this number in the library, for a reader of records;
+ * ROCP_KIND_COUNT: none has. */
 enum rocp_kind rocp_buffer_kind(const struct rocp *sdk, uint32_t number);
 
 /* Says how many numbers of operations are distinguished; HIP has far fewer. */

@@ -51,7 +51,7 @@ struct nvml_memory_v2 { /* used without what the driver reserves */
 };
 #define NVML_MEMORY_V2 (unsigned)(sizeof(struct nvml_memory_v2) | 2u << 24)
 
-/* An entry of the lists of processes. Numbers that do not apply have all bits set. */
+/* Is an entry of the lists of processes. Numbers that do not apply have all bits set. */
 struct nvml_process {
     unsigned pid;
     unsigned long long memory; /* bytes */

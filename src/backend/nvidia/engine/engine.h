@@ -166,8 +166,9 @@ int nv_engine_unavailable(struct trace *t, enum nv_engine_id id, struct err *e);
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* This is called before the session. True if an engine that was asked for needs the callbacks of
- * all calls in call_moments. [any] */
+/* The functions return true if an engine that was asked for needs the callbacks of all calls in
+ * call_moments; and if no callback at launches and waits is needed, because an engine that needs
+ * none runs instead of kernel records. [any] */
 bool nv_engines_need_moments(const struct trace *t);
 bool nv_engines_need_no_calls(const struct trace *t);
 /* Returns true if no kernel records were asked for, because an engine runs instead of them.

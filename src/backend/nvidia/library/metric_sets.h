@@ -32,7 +32,7 @@ struct metric_of_set {
     int kinds; /* enum metric_kind */
 };
 
-/* Metric i of all sets, set by set; false after the last. */
+/* Gives metric i of all sets, set by set; false after the last. */
 bool metric_sets_at(size_t i, struct metric_of_set *out);
 
 /* Puts a metric first, also if it is in the list already; if there is no room, the last one is

@@ -57,7 +57,7 @@ int range_context_decode(struct range_context *r, size_t *count);
 /* Stops the only pass, and decodes. */
 int range_context_stop(struct range_context *r, size_t *count);
 
-/* The library's name of a range, valid until the next call, and the values of the host's
+/* Gets the library's name of a range, valid until the next call, and the values of the host's
  * metrics. */
 int range_context_values(struct range_context *r, size_t index, const char **name, double *values);
 

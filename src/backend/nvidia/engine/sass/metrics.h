@@ -22,8 +22,8 @@
 
 extern const struct nv_engine_ops sass_metrics_engine;
 
-/* This is called for Deep before the session starts: nothing is counted until sass_metrics_begin.
- * [owner] */
+/* Lets the engine wait, for Deep, before the session starts: nothing is counted until
+ * sass_metrics_begin. [owner] */
 void sass_metrics_defer(void);
 
 /* Counts instructions from here on, in the calling thread's context, in these contexts, and in new
