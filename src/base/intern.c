@@ -82,8 +82,8 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* 16 bytes a step. The state is also added back unmultiplied: a block that makes
- * one factor zero must not erase what came before it. */
+/* Reads 16 bytes a step. The state is also added back unmultiplied: a block that makes one factor
+ * zero must not erase what came before it. */
 uint64_t intern_hash(const char *text, size_t len)
 {
     const uint64_t k0 = 0x9e3779b97f4a7c15, k1 = 0xd1b54a32d192ed03, k2 = 0x8cb92ba72f3d8dd7;

@@ -90,9 +90,9 @@ uint64_t tick_curve_ticks(const struct tick_curve *c, int64_t ns);
 /* Returns the greatest error of a knot, ns. [collector] */
 int64_t tick_curve_uncertainty(const struct tick_curve *c); /* for tests */
 
-/* The parts of tick_begin and tick_curve_mark: tick_curve_init makes a curve without knots, and
- * tick_curve_add adds a knot. ns never decreases; a tick below the last one means that the counter
- * began again. */
+/* These are the parts of tick_begin and tick_curve_mark: tick_curve_init makes a curve without
+ * knots, and tick_curve_add adds a knot. ns never decreases; a tick below the last one means that
+ * the counter began again. */
 void tick_curve_init(struct tick_curve *c);
 void tick_curve_add(struct tick_curve *c, uint64_t tick, int64_t ns);
 

@@ -18,7 +18,7 @@ struct dl_symbol {
     bool required;
 };
 
-/* A library this process has already loaded whose file name starts with prefix
+/* Finds a library that this process has already loaded, whose file name starts with prefix
  * ("libcupti.so"); its path goes to path, unless that is NULL. NULL: none. */
 void *dl_find_loaded(const char *prefix, char *path, size_t size);
 

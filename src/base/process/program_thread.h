@@ -43,7 +43,7 @@ static inline void program_thread_leave(struct program_thread *t)
     pthread_setcancelstate(t->cancel, &ours);
 }
 
-/* A declaration that holds to the end of the block, however the block is left. */
+/* Is a declaration that holds to the end of the block, however the block is left. */
 #define ON_PROGRAM_THREAD                                                                          \
     struct program_thread program_thread_kept                                                      \
         __attribute__((cleanup(program_thread_leave), unused)) = program_thread_enter()

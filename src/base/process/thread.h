@@ -33,8 +33,8 @@ bool thread_is_ours(void);
 /* Drops the calling thread's cached id. Call this function in the child after fork. */
 void thread_id_forget(void);
 
-/* A wake-up that is never lost: wakeup_signal sets it, wakeup_wait clears it. Waiting uses
- * the system's monotonic clock, even if clock.h's source is replaced. */
+/* Is a wake-up that is never lost: wakeup_signal sets it, wakeup_wait clears it. Waiting uses the
+ * system's monotonic clock, even if clock.h's source is replaced. */
 struct wakeup {
     pthread_mutex_t lock;
     pthread_cond_t cond;
