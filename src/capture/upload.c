@@ -275,7 +275,7 @@ static void read_said(const struct buf *text, struct said *s)
     json_document(text->data, text->len, take_said, s);
 }
 
-/* The first line on the command's stderr, without the program's name before it. */
+/* Copies the first line on the command's stderr, without the program's name before it. */
 static void first_line(struct buf *text, char *out, size_t size)
 {
     static const char lead[] = "gpufl upload: ";

@@ -46,7 +46,7 @@ struct pushed {
     uint32_t domain;
 };
 
-/* A thread's pushed ranges. Only that thread uses them. */
+/* Holds a thread's pushed ranges. Only that thread uses them. */
 struct ranges {
     uint32_t depth;
     uint32_t beyond; /* ranges pushed above these, which are not tracked */

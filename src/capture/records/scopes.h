@@ -88,9 +88,9 @@ struct scopes_drain {
 
 /* Ranges that a library opened itself are no scopes for the two functions below.
  *
- * Instance of the innermost scope that has been open since `start` (ns) or longer, if only one
- * thread has had scopes open since then; 0: no scope, or several threads had. Call this function
- * after scopes_drain. [collector] */
+ * Returns the instance of the innermost scope that has been open since `start` (ns) or longer, if
+ * only one thread has had scopes open since then; 0: no scope, or several threads had. Call this
+ * function after scopes_drain. [collector] */
 uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
 
 /* Returns the instance of the innermost scope that covers the past time from start to end (ns); 0:

@@ -408,7 +408,7 @@ static void ring_drain(struct scopes_drain *d, struct thread_state *t)
     ring_pop_to(&t->ring, i);
 }
 
-/* This is called before an ended thread's state is freed. Scopes that were open then never end. */
+/* Ends what is open on an ended thread, before its state is freed: the scopes never end. */
 static void thread_bury(void *arg, struct thread_state *t)
 {
     struct scopes_drain *d = arg;

@@ -40,7 +40,8 @@ void samples_window(bool open);
 /* Writes rows of the looks so far. [collector] */
 void samples_drain(void);
 
-/* The counts of this session; false: none were asked for. [collector] */
+/* Gives the counts of this session; false: no looks were asked for, or none were possible.
+ * [collector] */
 bool samples_counts(struct samples_counts *out);
 
 /* Ends the thread and waits for its end, which takes a fraction of a millisecond. No look comes

@@ -17,7 +17,7 @@ int session_start(const struct gpufl_options *code, bool injected);
 /* Does what gpufl_shutdown does. [any] */
 void session_shutdown(void);
 
-/* Ends the session at the program's end. Waits at most ten seconds while the collector makes
+/* Ends the session at the program's end. Waits at most thirty seconds while the collector makes
  * progress, and two seconds without progress. */
 void session_exit(void);
 

@@ -220,8 +220,8 @@ bool threads_open_grow(struct thread_state *t);
 /* Returns the first of n scope ids that no other thread has. [hot, once in INSTANCE_BLOCK] */
 uint64_t threads_instances(uint64_t n);
 
-/* This is called before every session; the first call counts. ends: called on a thread that ends,
- * to close what it has open. 0 or GPUFL_E_NOMEM. [owner] */
+/* Prepares for threads, before every session; the first call counts. ends: called on a thread that
+ * ends, to close what it has open. 0 or GPUFL_E_NOMEM. [owner] */
 int threads_init(void (*ends)(struct thread_state *t));
 
 /* Returns the list's first element. [collector, sampler] */

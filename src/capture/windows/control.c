@@ -207,7 +207,7 @@ static void end_close(struct end *x)
     *x = (struct end){.fd = -1};
 }
 
-/* This is called in fd_thread_run, like the three functions below. */
+/* Closes the descriptors. Called in fd_thread_run, like the three functions below. */
 static void close_all(void *unused)
 {
     (void)unused;

@@ -74,7 +74,7 @@ void windows_forget(void); /* in a forked child */
 extern _Atomic uint32_t windows_scope __attribute__((visibility("hidden")));
 #define WINDOWS_ANY_SCOPE UINT32_MAX
 
-/* This is called when such a scope begins, or has ended. */
+/* Opens a window as such a scope begins, or closes the window when the scope has ended. */
 void windows_scope_switch(bool open, uint64_t instance);
 
 /* Counts a launch outside of windows, when it returns. [hot] */
