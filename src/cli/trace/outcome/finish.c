@@ -50,7 +50,7 @@ static void empty_report(const struct finish *f)
         lseek(f->report_fd, 0, SEEK_SET);
 }
 
-/* The stream the report goes to: the file, emptied, or stderr. */
+/* Returns the stream to which the report goes: the file, emptied, or stderr. */
 static FILE *open_report(const struct finish *f)
 {
     if (f->report_fd < 0)

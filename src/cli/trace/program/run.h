@@ -58,7 +58,7 @@ enum run_event run_wait(struct run *r, int fd, int64_t deadline);
 /* Returns false if a signal has come after which nothing more may be started. */
 bool run_goes_on(struct run *r);
 
-/* The exit code a shell would show for the ended program. */
+/* Returns the exit code that a shell would show for the ended program. */
 int run_exit_code(const struct run *r);
 
 /* Runs fn(arg) in a process of its own with the inherited signal mask, so that the exit code of the
