@@ -130,7 +130,8 @@ extern const struct meta_engine meta_engine_postgres;
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-/* The workspace of the server's own audit log: not a valid id, so that no workspace can have it. */
+/* This is the workspace of the server's own audit log: not a valid id, so that no workspace can
+ * have it. */
 #define META_SERVER_LOG "."
 
 /* This is a transaction, or a single read. */

@@ -205,8 +205,8 @@ int meta_member_remove(struct meta *m, const char *workspace, const char *user, 
 
 int meta_login_add(struct meta *m, const struct meta_login *l, struct err *e);
 
-/* The login and its user, if it has not expired at now, was last used less than idle ns ago, and
- * the user is not disabled; its last use becomes now, unless that is less than a minute later. */
+/* Gets the login and its user, if it has not expired at now, was last used less than idle ns ago,
+ * and the user is not disabled; its last use becomes now, unless less than a minute has passed. */
 int meta_login_use(const struct meta_ask *ask, const char *hash, int64_t now, int64_t idle,
                    struct meta_login *login, struct meta_user *user);
 int meta_login_remove(struct meta *m, const char *hash, struct err *e);
@@ -290,7 +290,7 @@ int meta_session_end(struct meta *m, const char *workspace, const char *session,
                      int64_t ended, struct err *e);
 int meta_session_get(const struct meta_ask *ask, const char *session, struct meta_session *out);
 
-/* The orders of lists of sessions: X(key, column or expression, type). Ties by id. */
+/* Lists the orders of lists of sessions: X(key, column or expression, type). Ties by id. */
 #define META_SESSION_SORTS(X)                                                                      \
     X(started, "started", INT)                                                                     \
     X(duration, "(CASE WHEN ended > 0 THEN ended ELSE received END - started)", INT)               \
