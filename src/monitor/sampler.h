@@ -53,7 +53,7 @@ struct sampler_visitor {
     void (*change)(void *arg, const struct sampler_change *c);
 };
 
-/* Outcome of the sampler, for the session's record. */
+/* Holds the outcome of the sampler, for the session's record. */
 struct sampler_status {
     int64_t device_samples, host_samples; /* rows queued */
     int64_t device_failures;              /* samples that failed */
