@@ -38,7 +38,7 @@ int64_t backoff_next(struct backoff *b, int64_t retry_after);
  * backoff_next would wait. Never BACKOFF_GIVE_UP: the caller decides how long waiting may take. */
 int64_t backoff_wait(struct backoff *b, int64_t retry_after);
 
-/* This is called after progress. */
+/* Counts waits and tries from 0 again, after progress. */
 void backoff_reset(struct backoff *b);
 
 #endif

@@ -21,8 +21,8 @@ int http_pipe_open(struct http_pipe **out, struct workers *w, int64_t patience_n
 /* Frees a pipe that was never sent. */
 void http_pipe_drop(struct http_pipe *p);
 
-/* This is called from produce only. GPUFL_E_TIMEOUT: the client does not read; GPUFL_E_STATE: it
- * has gone. */
+/* Writes bytes of the answer, from produce only. GPUFL_E_TIMEOUT: the client does not read;
+ * GPUFL_E_STATE: it has gone. */
 int http_pipe_write(struct http_pipe *p, const void *data, size_t n);
 
 #endif
