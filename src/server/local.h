@@ -27,7 +27,7 @@ struct local {
  * from the environment. */
 bool local_is_view(void);
 
-/* This is called after server_open and auth_local_ticket. */
+/* Takes the key, if there is one, and begins to watch; after server_open and auth_local_ticket. */
 int local_start(struct local *l, struct meta *meta, struct http_hub *hub, struct err *e);
 void local_stop(struct local *l); /* before server_close; also after a failed start */
 

@@ -172,8 +172,8 @@ static int check(const struct options *o, struct err *e)
     return in_range(o->drain, 0, INT64_C(3600000000000), "drain", e);
 }
 
-/* This is called before the HTTP server is opened, which keeps the pointer; `ready` publishes the
- * content. */
+/* Gives handlers the server's parts, before the HTTP server is opened, which keeps the pointer;
+ * `ready` publishes the content. */
 static void fill_parts(struct server *s)
 {
     s->parts = (struct parts){.data = s->options.data,

@@ -246,7 +246,8 @@ static void send(struct call *c, struct history_rows *rows, const struct history
     call_json_send(c, &a.j, 200);
 }
 
-/* An argument of the question by its name; none: left out. */
+/* Fills the arguments of the question by their names: `limit` is ours, and a parameter that was
+ * left out is null. */
 static void fill(const struct call *c, struct store_value args[STORE_PARAMS_MAX])
 {
     const struct store_query_def *def = &store_queries[QUERY_kernel_history];

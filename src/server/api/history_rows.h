@@ -13,7 +13,7 @@ enum {
     HISTORY_ROWS_MEMORY = 256 << 20,
 };
 
-/* A session's sums over launch shapes and GPUs. */
+/* Holds a session's sums over launch shapes and GPUs. */
 struct history_session {
     const char *session, *app, *host, *gpu; /* gpu: "" where there are several */
     int64_t started;                        /* ns since the Unix epoch */

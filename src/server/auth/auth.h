@@ -88,8 +88,8 @@ struct auth_from {
     const char *device;          /* value of the cookie a->device; NULL: none */
 };
 
-/* Who does something, and from where: the first argument of all functions that change logins, keys
- * or people. */
+/* Says who does something, and from where: the first argument of all functions that change logins,
+ * keys or people. */
 struct auth_ask {
     struct auth *auth;
     const struct auth_who *by; /* NULL: the secret identifies the caller */

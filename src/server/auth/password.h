@@ -45,7 +45,7 @@ int auth_password_hash(struct auth_password *p, const char *password, char out[P
  * equal time. */
 bool auth_password_verify(struct auth_password *p, const char *hash, const char *password);
 
-/* The hash has another cost. */
+/* Returns true if the hash has another cost. */
 bool auth_password_is_old(const struct auth_password *p, const char *hash);
 
 #endif

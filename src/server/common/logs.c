@@ -132,7 +132,7 @@ void logs_say(enum log_level level, const char *event, const char *fmt, ...)
     logs_end(&l);
 }
 
-/* A line of base/log.h, without its own prefix. */
+/* Writes a line of base/log.h, without its own prefix. */
 static void sink(enum log_level level, const char *line)
 {
     const char *text = strstr(line, ": ");

@@ -34,8 +34,8 @@ struct aside_loaded {
     uint64_t left;     /* sessions whose frames stay; the log has a line for each */
 };
 
-/* This is called after loader_start, by one thread. GPUFL_E_FULL, GPUFL_E_IO: the journal or the
- * disk is full; the remaining frames stay. */
+/* Gives the frames that are set aside back to the intake, after loader_start. Called by one thread.
+ * GPUFL_E_FULL, GPUFL_E_IO: the journal or the disk is full; the remaining frames stay. */
 int aside_load(const char *folder, struct sessions *t, struct journal *j, struct aside_loaded *out,
                struct err *e);
 

@@ -43,7 +43,7 @@ struct intake {
 /* Opens all parts and starts to load the journal. */
 int intake_open(struct intake *in, const struct intake_config *c, struct err *e);
 
-/* This is called after the last ingest_close. Frames that are not loaded stay in the journal. */
+/* Ends the intake, after the last ingest_close. Frames that are not loaded stay in the journal. */
 void intake_close(struct intake *in);
 
 #endif

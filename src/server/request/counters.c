@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* Upper ends of the buckets in seconds; the last one has none. */
+/* Lists the upper ends of the buckets; the last bucket has none. */
 static const struct {
     int64_t ns;
     const char *text;

@@ -88,7 +88,7 @@ static double extreme(const json_t *group, const char *metric, bool above, int64
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-/* A rule's metric, of one host or GPU. */
+/* Describes a rule's metric, of one host or GPU. */
 struct asked {
     const struct subject *subject;
     const char *metric;

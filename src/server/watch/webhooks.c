@@ -219,7 +219,7 @@ int webhooks_check(const struct webhooks_config *c, const char *url, struct err 
     return 0;
 }
 
-/* The outcome of one post. */
+/* Holds the outcome of one post. */
 struct outcome {
     int status;  /* 0: no answer */
     bool veiled; /* members do not see the outcome */

@@ -28,7 +28,7 @@ enum webhooks_reach { WEBHOOKS_OFF, WEBHOOKS_PUBLIC, WEBHOOKS_PRIVATE, WEBHOOKS_
 
 enum { WEBHOOKS_TARGETS = 32 };
 
-/* Further targets besides the reach: a network and a port each. */
+/* Lists further targets besides the reach: a network and a port each. */
 struct webhooks_targets {
     struct {
         struct address_net net;

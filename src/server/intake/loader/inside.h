@@ -92,7 +92,7 @@ bool loader_is_dropped(const struct row_writer *g);
 void loader_give(struct loader_thread *t, struct row_writer *g, const struct queued_frame *f);
 void loader_commit(struct loader_thread *t, struct row_writer *g);
 
-/* This is called after a commit; and after a failure, which has undone the transaction. */
+/* The functions note a commit; and a failure, which has undone the transaction. */
 void loader_note_commit(struct loader_thread *t, struct row_writer *g, uint64_t rows,
                         uint64_t kernels);
 void loader_note_failure(struct loader_thread *t, struct row_writer *g, int rc,
@@ -105,7 +105,7 @@ bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, in
 /* Commits together the sessions that are due, except deleted ones. */
 void loader_commit_due(struct loader_thread *t, int64_t now);
 
-/* This is called when a session has ended. It is committed when enough ended sessions wait, or at
+/* Notes that a session has ended. The session is committed when enough ended sessions wait, or at
  * the next check of all sessions; while sessions collect, at the first check after a tenth of a
  * second. */
 void loader_commit_ended(struct loader_thread *t);
