@@ -28,8 +28,9 @@ struct stacks_stats {
     uint64_t bytes; /* of memory that grows with distinct stacks */
 };
 
-/* This is called once per process, before the first capture; later calls do nothing. python: also
- * read Python's frames, if the interpreter is of a known version. [owner] */
+/* Prepares the process for capturing stacks, before the first capture. python: Python's frames are
+ * read, too, if the interpreter is of a known version; that is all that a later call changes.
+ * [owner] */
 int stacks_open(bool python, struct err *e);
 
 /* Returns the id of the calling thread's stack; 0: lost. The innermost frame is the caller of

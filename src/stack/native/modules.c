@@ -49,7 +49,7 @@ struct found_object {
 
 typedef int find_object_fn(void *address, struct found_object *out);
 
-/* A mapping, and its name as the loader has it. */
+/* Describes a mapping, with its name as the loader has it. */
 struct mapping {
     uintptr_t begin, end;
     const char *name; /* may be freed with the mapping: read with module_file_name */

@@ -38,7 +38,7 @@ enum {
     FUNCTION_MAX = 1 << 20, /* bytes of a function without a table, and of generated code */
 };
 
-/* The calling thread's own stack. */
+/* Holds the bounds of the calling thread's own stack. */
 struct limits {
     bool known; /* was read, maybe without a result: low == high */
     uintptr_t low, high;

@@ -20,9 +20,9 @@ struct stack_other_thread {
  * not read. Costs as little as the beginning of a capture. [hot] */
 bool stack_other_self(struct stack_other_thread *out);
 
-/* The thread that the main interpreter calls its main thread, from the interpreter's list. False:
- * not found, or Python is not read. All signals are blocked meanwhile (snapshot.h). Opens and
- * closes descriptors, so it is not for a hot path. [any] */
+/* Finds the thread that the main interpreter calls its main thread, from the interpreter's list.
+ * False: not found, or Python is not read. All signals are blocked meanwhile (snapshot.h). Opens
+ * and closes descriptors, so it is not for a hot path. [any] */
 bool stack_other_main(struct stack_other_thread *out);
 
 /* Does what stack_other_main does, for the thread whose pthread_self() is thread_id. */

@@ -94,7 +94,7 @@ struct other_reader {
 int other_read_init(struct other_reader *r);
 void other_read_fini(struct other_reader *r);
 
-/* This is called before the first look of a walk: gives a forked child its own reader. Returns what
+/* Gives a forked child its own reader, before the first look of a walk. Returns what
  * other_read_init returns. */
 int other_read_here(struct other_reader *r);
 

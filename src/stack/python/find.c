@@ -402,8 +402,8 @@ static bool find_examine(void *library, void *runtime)
     return true;
 }
 
-/* The interpreter's own memory (_PyRuntime), or a function of an interpreter too old to have it;
- * NULL: there is no interpreter. The loader is called only if there is one. */
+/* Returns the interpreter's own memory (_PyRuntime), or a function of an interpreter too old to
+ * have it; NULL: there is no interpreter. The loader is called only if there is one. */
 static void *find_runtime(void **library)
 {
     void *runtime;
