@@ -96,7 +96,8 @@ bool place_completed(unsigned place);
 int place_level(unsigned table);
 int place_find(struct store_text name); /* -1: none has that name */
 
-/* The numbers of commits in a week, which is a partition. The high bits are the time in ms. */
+/* A commit's number has the time in ms in its high bits. PLACE_WEEK is the difference of a week,
+ * which is a partition. */
 enum { NUMBER_SHIFT = 20 };
 #define PLACE_WEEK (INT64_C(604800000) << NUMBER_SHIFT)
 
@@ -151,7 +152,7 @@ void state_get_counts(struct state *t, struct store_text text); /* text as in ta
 void state_fini(struct state *t);
 int state_copy(struct state *to, const struct state *from);
 
-/* The session's last commit. NOENT: there is no such session. */
+/* Reads the session's last commit. NOENT: there is no such session. */
 int state_read(const struct store_session *ss, struct state *t, struct err *e);
 
 /* Reads the last commit before a number. */
@@ -237,7 +238,7 @@ void click_session_forget(struct store *s, const char *workspace, const char *se
 int click_session_settle(struct store_session *ss, struct err *e);
 /* Notes the result of reading rows of the session, and returns it. */
 int click_session_note(struct store_session *ss, int rc);
-/* This is called by the list of open sessions (session_list.h). */
+/* These are called by the list of open sessions (session_list.h). */
 void click_session_close(struct listed *at);
 void click_session_free(struct listed *at);
 

@@ -280,7 +280,7 @@ static bool has_rows(const struct state *t)
     return false;
 }
 
-/* This is called within the session's turn. */
+/* Begins a transaction, within the session's turn. */
 static int begin_in(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;

@@ -143,7 +143,7 @@ int session_rename_aside(const char *path, struct err *e);
 void session_aside_name(const char *path, char *name, size_t room);
 int session_set_aside(struct store *s, const char *workspace, const char *session, struct err *e);
 
-/* This is called by the list of open sessions (session_list.h). */
+/* These are called by the list of open sessions (session_list.h). */
 void session_close(struct listed *at);
 void session_free(struct listed *at);
 

@@ -293,7 +293,8 @@ int write_begin_alone(struct store_session *ss, struct err *e)
     return 0;
 }
 
-/* This is called after COMMIT or ROLLBACK; failed: the connection is not used again. */
+/* Gives up what the transaction used, after COMMIT or ROLLBACK. failed: the connection is not used
+ * again. */
 static void end(struct store_session *ss, bool failed)
 {
     struct writer *w = ss->writer;
