@@ -199,8 +199,8 @@ static const char *qualified_name(struct dwarf_lines *d, struct dw_die *die, con
     return d->lately[slot].name;
 }
 
-/* A function's name: its linkage name, from any entry between the code and the declaration; else
- * `named`, if that is mangled; else the name with its scopes. */
+/* Returns a function's name: its linkage name, from any entry between the code and the declaration;
+ * else `named`, if that is mangled; else the name with its scopes. */
 static const char *function_name(struct dwarf_lines *d, const struct dw_die *function,
                                  const char *named)
 {
