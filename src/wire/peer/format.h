@@ -62,7 +62,8 @@ bool peer_is_source(const char *path, size_t len);
 const char *peer_word_ours(const struct peer_word *words, const char *theirs, size_t len);
 const char *peer_word_theirs(const struct peer_word *words, const char *ours);
 
-/* The other side's name of an engine, or NULL; theirs is profiling_engine after "nvidia.". [any] */
+/* The functions translate an engine's name, from theirs and to theirs; NULL: there is none. theirs
+ * is profiling_engine after "nvidia.". [any] */
 const char *peer_engine_ours(const char *theirs);
 const char *peer_engine_theirs(const char *ours);
 

@@ -206,8 +206,8 @@ void peer_host_metrics(struct peer *p);
 void peer_profile(struct peer *p);
 void peer_pm_samples(struct peer *p);
 
-/* At the end of a session: peer_late_header delivers a header if no job_start came,
- * peer_open_scopes the scopes that are still open. */
+/* The functions are for the end of a session: peer_late_header delivers a header if no job_start
+ * came, peer_open_scopes the scopes that are still open. */
 void peer_late_header(struct peer *p);
 void peer_open_scopes(struct peer *p);
 
