@@ -24,9 +24,9 @@
 #define SANITIZED false
 #endif
 
-/* How often something is done again: `all` times, `few` under ThreadSanitizer. What it looks for is
- * an order that is missing where two threads meet: it sees that at a few of their meetings, and
- * each takes 20 times as long there. */
+/* Says how often something is done again: `all` times, `few` under ThreadSanitizer. What it looks
+ * for is an order that is missing where two threads meet: it sees that at a few of their meetings,
+ * and each takes 20 times as long there. */
 #ifdef __SANITIZE_THREAD__
 #define FEWER(all, few) (few)
 #else

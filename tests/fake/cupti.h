@@ -11,7 +11,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The scripted result of this call of a function, or 0. */
+/* Returns the scripted result of this call of a function, or 0. */
 int scripted(const char *function);
 
 #define SCRIPTED(function)                                                                         \

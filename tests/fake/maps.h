@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* How many libraries are mapped whose name begins so; first: the path of one of them. */
+/* Returns how many libraries are mapped whose name begins so; first: the path of one of them. */
 int maps_libraries(const char *name, char *first, size_t size);
 
 /* Returns the number of mappings that are as large as the pool of activity buffers, 128 MiB, and

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The library's own totals, of all contexts. */
+/* Holds the library's own totals, of all contexts. */
 struct pc_given {
     long long samples, total, dropped, other;
 };
@@ -22,7 +22,7 @@ struct pc_given pc_sample(struct run *r, const char *script, const char *extra,
 /* Checks that the engine's last setting of that name contains the value. */
 void pc_check_setting(const struct run *r, const char *name, const char *value);
 
-/* How many settings have that name. */
+/* Returns how many settings have that name. */
 int64_t pc_settings_named(const struct run *r, const char *name);
 
 /* Checks that all samples that were given are in the session, once. */

@@ -8,8 +8,8 @@
 
 #define PM_BUSY "gr__cycles_active.avg.pct_of_peak_sustained_elapsed"
 
-/* The library's own totals: samples that it gave and made, drains that found its buffer full, and
- * whether its counters were freed. */
+/* Holds the library's own totals: samples that it gave and made, drains that found its buffer full,
+ * and whether its counters were freed. */
 struct pm_given {
     long long samples, made, full;
     int back;

@@ -71,7 +71,8 @@ const char *setting_of_engine(const struct run *r, const char *engine, const cha
 
 /* Fails, and prints all output, if the text is not in it. */
 void check_contains(const struct run *r, const char *where, const char *text);
-/* The text report's section of that name contains the sentence, in whichever lines it is. */
+/* Checks that the text report's section of that name contains the sentence, in whichever lines it
+ * is. */
 void check_section(const struct run *r, const char *section, const char *text);
 
 /* Checks that the program ended by itself: its exit code, its stdout, no sanitizer's report. */

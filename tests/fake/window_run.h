@@ -28,11 +28,11 @@ int64_t window_counts(const struct run *r, const char *kernel);
 /* Returns the last value of a setting; "" if there is none. */
 const char *window_setting(const struct run *r, const char *name);
 
-/* The number of counted ranges whose member (scope, kernel_symbol) contains the text; NULL: of any.
- * *mean: the mean of the last one. */
+/* Returns the number of counted ranges whose member (scope, kernel_symbol) contains the text; NULL:
+ * of any. *mean: the mean of the last one. */
 int64_t window_ranges(const struct run *r, const char *member, const char *text, double *mean);
 
-/* The column of the ledger is 0 or unknown. */
+/* Checks that the column of the ledger is 0 or unknown. */
 void window_check_no_loss(const struct run *r, const char *column);
 
 #endif

@@ -61,7 +61,7 @@ bool gpu_open(int argc, char **argv);
 /* Does the part of gpu_open that differs between vendors. */
 void gpu_up(void);
 
-/* A kernel of kernels.ptx by its name, such as spin, hoard, greedy, spill. */
+/* Returns a kernel of kernels.ptx by its name, such as spin, hoard, greedy, spill. */
 void *gpu_kernel(const char *name);
 
 /* Computes on the host for that many ns. */

@@ -15,7 +15,7 @@ namespace
 
 constexpr int batches = 20, backward_kernels = 2;
 
-// A thread that runs one piece of work at a time; the caller waits until it is done.
+// Is a thread that runs one piece of work at a time; the caller waits until it is done.
 class Worker
 {
   public:

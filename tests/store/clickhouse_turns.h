@@ -4,7 +4,7 @@
 
 #include "store/store.h"
 
-/* Whose turn it is: server 1, 2, ...; 0: nobody's. */
+/* Says whose turn it is: server 1, 2, ...; 0: nobody's. */
 struct turns_table {
     int holder;
     bool expired; /* the holder hangs and loses its turn */

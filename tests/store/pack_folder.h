@@ -18,8 +18,8 @@ const char *pack_of(const char *root, const char *workspace);
 struct store *pack_store_open(int64_t small_most);
 struct store_session *pack_session(struct store *s, const char *workspace, const char *id);
 
-/* The path of a session's own file in workspace w, and of the folder of columns. Valid until the
- * next call. */
+/* The functions return the path of a session's own file in workspace w, and of the folder of
+ * columns. Valid until the next call. */
 const char *pack_file_of(const char *id);
 const char *pack_columns(void);
 

@@ -39,7 +39,7 @@ struct fake_copy {
     int64_t start, end;
 };
 
-/* What the SDK puts into a runtime's table. All NULL: nobody listens. */
+/* Holds what the SDK puts into a runtime's table. All NULL: nobody listens. */
 struct fake_hooks {
     void (*enter)(struct fake_call *c, int marker);
     void (*leave)(struct fake_call *c, int marker);

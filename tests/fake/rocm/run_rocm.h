@@ -8,7 +8,7 @@
  * counts. */
 enum { OLD = 6, NEW = 7, OLDEST = 62, PLAIN = 64, WORKING = 73 };
 
-/* A run with the SDK of this form, with FAKE_ROCP and two more variables as given. */
+/* Runs a program with the SDK of this form, with FAKE_ROCP and two more variables as given. */
 void run_with(struct run *r, int rocm, const char *const variables[3], const char *const *options,
               const char *const *program);
 
@@ -20,7 +20,7 @@ void run_rocm(struct run *r, int rocm, const char *script, const char *const *op
  * kernels, and copies and fills together, are written. */
 void check_counts(const struct run *r, const char *verdict, int64_t kernels, int64_t copies);
 
-/* The run's report with one kernel's code: as JSON, which the caller frees, and as text. */
+/* Reads the run's report with one kernel's code: as JSON, which the caller frees, and as text. */
 json_t *read_kernel(struct run *r, const char *kernel, char *text, size_t size);
 
 #endif

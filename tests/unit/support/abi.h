@@ -9,7 +9,7 @@
 #define SAME(ours, theirs)                                                                         \
     static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
 
-/* A field has the same offset and size in both. */
+/* Checks that a field has the same offset and size in both. */
 #define FIELD(ours, member, theirs, their_member)                                                  \
     SAME(offsetof(struct ours, member), offsetof(theirs, their_member));                           \
     SAME(sizeof(((struct ours *)0)->member), sizeof(((theirs *)0)->their_member))

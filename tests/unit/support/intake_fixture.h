@@ -33,7 +33,7 @@ void fixture_down(struct fixture *f);
 int64_t fixture_rows(struct fixture *f, const char *session, const char *record);
 int64_t fixture_unknown(struct fixture *f, const char *session, const char *channel);
 
-/* The number of a session's kernels, and the sums of their durations and correlations. */
+/* Holds the number of a session's kernels, and the sums of their durations and correlations. */
 struct fixture_kernels {
     int64_t count, duration, correlation;
 };

@@ -20,7 +20,7 @@ enum {
     NAME_WHY
 };
 
-/* The clock of this header: epoch = monotonic + 1000. */
+/* The clock of this header has epoch = monotonic + 1000. */
 extern const struct wire_header peer_ours_header;
 
 /* This is a demangler that knows one name. */
