@@ -27,7 +27,7 @@ enum ship_step {
     SHIP_STEP_END,    /* sending has ended: see the result */
 };
 
-/* Frees what shipping_init allocated. */
+/* Takes back the watch that shipping_init set. */
 void shipping_over(struct shipping *s);
 void shipping_init(struct shipping *s, const struct ship_config *c,
                    const struct ship_session *session, struct ship_result *out);
