@@ -13,7 +13,8 @@
 #include <stdbool.h>
 
 /* Takes an advisory lock on a directory. Returns a file descriptor, whose close(2) releases the
- * lock; -1: another process has the lock, or the file system has no locks. */
+ * lock; -1: another process has the lock, the file system has no locks, or the directory cannot be
+ * opened. */
 int code_part_lock(const char *dir);
 
 /* Appends batches of lines: the first begins at `from`, and batch i ends at ends[i] in lines.

@@ -64,8 +64,8 @@ int idle_gap_keep(const struct idle_gap *g);
 /* Adds one gap, or a part of one. */
 void idle_gap_add(struct idle_sum *s, int64_t ns);
 
-/* Returns true if rows of launches show that the launch which ended the gap began before the
- * gap. */
+/* Returns true if rows of launches show that the launch which ended the gap began before the gap,
+ * and 20 us or longer before the gap's end: a launch on an idle GPU takes that at most. */
 bool idle_gap_was_submitted(const struct idle_gap *g);
 
 /* Finds the causes of what is left of the gap, which no call explains. */

@@ -14,7 +14,7 @@ struct kernel_instruction {
     uint32_t top_reason; /* 0: none */
 };
 
-/* Sums over the instructions of a line. */
+/* Holds sums over the instructions of a line. */
 struct kernel_line {
     uint32_t file, spare;
     int64_t line;
