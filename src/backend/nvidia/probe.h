@@ -4,11 +4,12 @@
 
 #include "backend/backend.h"
 
-/* [any] Loads no library except NVML; looks at files for the rest. */
+/* Finds the facts about NVIDIA's GPUs and libraries. Loads no library except NVML; looks at files
+ * for the rest. [any] */
 void nvidia_probe(struct probe *out);
 
-/* Returns true if there is a driver, so that a program may use a GPU. [any]. Looks at files
- * first. */
+/* Returns true if there is a driver, so that a program may use a GPU. Looks at files first.
+ * [any] */
 bool nvidia_usable(void);
 
 extern const struct engine_texts nvidia_engine_texts; /* engine_texts.c */

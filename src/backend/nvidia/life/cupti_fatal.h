@@ -49,7 +49,7 @@ void cupti_fatal_look(struct trace *t);
  * [the thread that opens or closes the window] */
 int cupti_fatal_window(struct trace *t, bool open, struct err *e);
 
-/* Reports it to the session, once. [collector] */
+/* Reports CUPTI's end to the session, once. [collector] */
 void cupti_fatal_report(struct trace *t);
 
 #endif
