@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Stages after which other exit handlers may have been installed. */
+/* Lists the stages after which other exit handlers may have been installed. */
 enum exit_stage {
     EXITS_STARTED,  /* no vendor library has installed one yet */
     EXITS_TRACING,  /* by the vendor's libraries, as they were loaded */
