@@ -451,7 +451,7 @@ struct meta_days {
     const char *name; /* of usage, not by DAY: only this name; NULL: all */
 };
 
-/* Sums by name and day; and sums of all days, those that used GPUs longest first. */
+/* These list sums by name and day; and of all days, those that used GPUs longest first. */
 int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
                     struct meta_page *page, struct meta_usage_sum **rows, size_t *count);
 int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
