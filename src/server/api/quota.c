@@ -173,7 +173,7 @@ static struct quota_use *find_use(const struct quotas *q, enum quota_of of, cons
     return NULL;
 }
 
-/* Returns NULL if there is no memory. [lock held]. [lock held] */
+/* Returns NULL if there is no memory. [lock held] */
 static struct quota_use *make_use(struct quotas *q, enum quota_of of, const char *id)
 {
     struct quota_use *u = find_use(q, of, id);

@@ -278,7 +278,7 @@ struct ending {
     bool counted;
 };
 
-/* Ends that are written in one transaction. */
+/* Holds the ends that are written in one transaction. */
 struct endings {
     struct meta *meta;
     const struct ending *items;
