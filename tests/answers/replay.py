@@ -23,8 +23,9 @@ For all programs:
 
   known  at most 2 % of the idle time between the first and the last work has no line
 
-and the idle lines sum up to the idle time. Exit 1 if that does not hold, a score is below the recorded one, or the
-page of --current has another table.
+and the idle lines sum up to the idle time. Programs that were held out ("held_out" in programs.json) have a table and a
+score of their own, and no score that they have to reach. Exit 1 if an idle time does not add up, a score of the other
+programs is below the recorded one, or the page of --current has other tables.
 """
 import argparse
 import json
@@ -43,6 +44,7 @@ NOTHING = "nothing_to_win"
 IDLE = {"late_launch", "idle_cause", "launch_storm"}
 NO_LINE, GAIN, WORTH = 0.02, 0.25, 0.01
 BEGIN, END = "<!-- written by tests/answers/replay.py -->", "<!-- end -->"
+HELD_OUT = "<!-- held out, written by tests/answers/replay.py -->"
 
 # The shares that the product aims at, and the scores that the recorded programs reach, which may only rise.
 TARGETS = {"right": 0.90, "line": 0.85, "gain": 0.80}
@@ -156,6 +158,12 @@ def scores(rows):
                    sum(row.get(what) is not None for row in rows)) for what in (*REACHED, "sampler_line")}
 
 
+def parted(rows, programs):
+    """(the rows of the programs that rules were made with, those of the held-out ones)."""
+    held = [row for row in rows if programs[row["name"]].get("held_out")]
+    return [row for row in rows if row not in held], held
+
+
 def table(rows):
     """The rows as lines of Markdown."""
     def mark(value):
@@ -181,10 +189,33 @@ def totals(score, rows):
         yield f"- idle time without a line, between the first and the last work: at most {most['no_line']:.2%} (`{most['name']}`)"
 
 
-def page_of(text, rows, score):
-    """The page with the table and the scores between its marks."""
-    head, _, rest = text.partition(BEGIN)
-    return "\n".join([head + BEGIN, "", *table(rows), "", *totals(score, rows), "", END + rest.partition(END)[2]])
+def held_out(rows, programs):
+    """The score of the held-out programs as a line, then their table."""
+    count = sum(bool(entry.get("held_out")) for entry in programs.values())
+    begin = f"Held out: {count} programs, written and their truth committed before the first analysis"
+    if not rows:
+        yield f"{begin}; none is recorded."
+        return
+    reached = ", ".join(f"{what} {good}/{of}" for what, (good, of) in scores(rows).items() if what in REACHED)
+    recorded = f" ({len(rows)} are recorded)" if len(rows) < count else ""
+    yield f"{begin}, and never looked at since: {reached}{recorded}."
+    yield ""
+    yield from table(rows)
+
+
+def between(text, begin, lines):
+    """The text with these lines between the mark and the end."""
+    head, mark, rest = text.partition(begin)
+    if not mark or END not in rest:
+        raise SystemExit(f"the page lacks {begin} or {END}")
+    return "\n".join([head + begin, "", *lines, "", END + rest.partition(END)[2]])
+
+
+def page_of(text, rows, programs):
+    """The page with the tables and the scores between its marks."""
+    rows, held = parted(rows, programs)
+    text = between(text, BEGIN, [*table(rows), "", *totals(scores(rows), rows)])
+    return between(text, HELD_OUT, held_out(held, programs))
 
 
 def main():
@@ -192,27 +223,28 @@ def main():
     parser.add_argument("--gpufl", required=True)
     parser.add_argument("--data", type=pathlib.Path, default=DATA)
     parser.add_argument("--json", type=pathlib.Path, help="write the rows and the score there")
-    parser.add_argument("--docs", type=pathlib.Path, help="put the table between the marks of this page")
-    parser.add_argument("--current", type=pathlib.Path, help="the table between the marks of this page has to be this one")
+    parser.add_argument("--docs", type=pathlib.Path, help="put the tables between the marks of this page")
+    parser.add_argument("--current", type=pathlib.Path, help="the tables between the marks of this page have to be these")
     parser.add_argument("--any-score", action="store_true", help="do not compare the score with the one reached")
     args = parser.parse_args()
     programs = json.loads((HERE / "programs.json").read_text())
     recorded = sorted(path.parent for path in args.data.glob("*/measured.json"))
     rows = [judge(folder, programs[folder.name], args.gpufl) for folder in recorded]
-    score = scores(rows)
-    print(*table(rows), "", sep="\n")
+    known, held = parted(rows, programs)
+    score = scores(known)
+    print(*table(known), "", *held_out(held, programs), "", sep="\n")
     if args.docs:
-        args.docs.write_text(page_of(args.docs.read_text(), rows, score))
+        args.docs.write_text(page_of(args.docs.read_text(), rows, programs))
     wrong = [f"{row['name']}: the idle lines do not sum up to the idle time" for row in rows if not row["sums_up"]]
-    if args.current and args.current.read_text() != page_of(args.current.read_text(), rows, score):
-        wrong.append(f"{args.current.name} has another table: tests/answers/replay.py --docs writes it")
-    print(*totals(score, rows), sep="\n")
+    if args.current and args.current.read_text() != page_of(args.current.read_text(), rows, programs):
+        wrong.append(f"{args.current.name} has other tables: tests/answers/replay.py --docs writes them")
+    print(*totals(score, known), sep="\n")
     if not args.any_score:
         wrong += [f"{what}: {good}, and {REACHED[what]} were reached before" for what, (good, _) in score.items()
                   if good < REACHED.get(what, 0)]
     print(*wrong, f"{len(rows)} programs, {len(wrong)} faults", sep="\n")
     if args.json:
-        args.json.write_text(json.dumps({"score": score, "targets": TARGETS, "programs": rows}, indent=1) + "\n")
+        args.json.write_text(json.dumps({"score": score, "held_out": scores(held), "targets": TARGETS, "programs": rows}, indent=1) + "\n")
     return bool(wrong) or not recorded
 
 

@@ -96,6 +96,35 @@ class Scoring(unittest.TestCase):
         self.assertTrue(replay.judge_clean({"true": ["late_launch"]}, report(finding()))["calm"])
         self.assertFalse(replay.judge_clean({"true": ["sync_line"]}, report(finding()))["calm"])
 
+    def test_held_out_programs_count_apart(self):
+        programs = {"a": {}, "b": {"held_out": True}, "c": {"held_out": True, "clean": True}, "d": {"held_out": True}}
+        row = {"by": None, "truth": "t", "answer": "x", "no_line": 0, "known": True}
+        rows = [{**row, "name": "a", "right": True, "line": True, "gain": None},
+                {**row, "name": "b", "right": False, "line": None, "gain": False},
+                {**row, "name": "c", "clean": True, "calm": False}]
+        known, held = replay.parted(rows, programs)
+        self.assertEqual([r["name"] for r in known], ["a"])
+        self.assertEqual(replay.scores(known)["right"], (1, 1))
+        page = "\n".join(("head", replay.BEGIN, "old", replay.END, "middle", replay.HELD_OUT, "old", replay.END, "tail"))
+        page = replay.page_of(page, rows, programs)
+        first, apart = page.split("middle")
+        self.assertNotIn("old", page)
+        self.assertTrue(page.startswith("head\n") and page.endswith("\ntail"))
+        self.assertEqual([name for name in "abc" if f"| `{name}` |" in first], ["a"])
+        self.assertEqual([name for name in "abc" if f"| `{name}` |" in apart], ["b", "c"])
+        self.assertIn("- right: 1 of 1", first)
+        self.assertIn("Held out: 3 programs, ", apart)
+        self.assertIn("right 0/1, line 0/0, gain 0/1, clean 1/1, calm 0/1, known 2/2 (2 are recorded).", apart)
+        self.assertEqual(page, replay.page_of(page, rows, programs))
+
+    def test_held_out_programs_without_a_session(self):
+        self.assertEqual(list(replay.held_out([], {"a": {"held_out": True}, "b": {"held_out": True}})),
+                         ["Held out: 2 programs, written and their truth committed before the first analysis; none is recorded."])
+
+    def test_page_without_a_mark(self):
+        with self.assertRaisesRegex(SystemExit, "lacks"):
+            replay.page_of(f"{replay.BEGIN}\n{replay.END}", [], {})
+
     def test_every_program_has_a_truth_that_is_in_it(self):
         programs = replay.json.loads((replay.HERE / "programs.json").read_text())
         sources = {path.stem: path.read_text() for path in (replay.HERE / "programs").rglob("*.py")}
