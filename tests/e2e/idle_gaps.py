@@ -9,7 +9,7 @@ import itertools
 
 PYTHON = 2
 BACK_TO_BACK, LAUNCHES, WORK, LATENCY = 4_000, 100_000, 10_000_000, 20_000
-LOOKS_LEAST, TRUSTED, SUMS = 5, 20, 2
+LOOKS_LEAST, POOL_LEAST, TRUSTED, SUMS = 5, 3, 20, 2
 BURST_LEAST, BURST_MOST, BURST_EACH = 8, 64, 10_000
 STREAM_WAIT = 2
 CAUSES = {5: "copy", 6: "copy", 7: "memory", 8: "memory", 9: "code"}
@@ -406,9 +406,13 @@ class Gaps:
             python = self.is_python(thread, stack)
             of[key] = (thread, cause, stack if python and own.mine >= LOOKS_LEAST else None, python)
             pools[of[key]] += own.mine + (0 if python else own.inherited)
+        for key, own in self.owns.items():  # the threads of a runtime together
+            if not of[key][3] and pools[of[key]] < POOL_LEAST:
+                of[key] = (None, key[2], None, False)
+                pools[of[key]] += own.mine + own.inherited
         for key, own in self.owns.items():
             _, stack, cause = key
-            if pools[of[key]] < LOOKS_LEAST:
+            if pools[of[key]] < POOL_LEAST:
                 self.parts += [Part(ns, gap, cause, stack, bool(stack), None) for ns, gap in own.gaps]
                 continue
             for look, gap, ns, inherited in own.seen:

@@ -1,10 +1,12 @@
 /* lines.h - sums up idle time by cause and line: the parts of gaps (parts.h) as rows.
  *
  * The host's own time of a class is divided in the ratio of the looks at the thread in that time.
- * Classes with fewer than IDLE_LOOKS_LEAST looks are divided together, by thread and cause. If
- * these have too few looks together, the time of each class goes to the launch that ended it, with
- * a mark. Shares are whole ns by largest remainder: the rows of a cause sum up to its idle time
- * exactly. Called by the owner's thread only. */
+ * Classes with fewer than IDLE_LOOKS_LEAST looks are divided together, by thread and cause. If a
+ * runtime's threads, which run no Python, have fewer than IDLE_POOL_LEAST each, their classes are
+ * divided together, by cause. If a pool has fewer than IDLE_POOL_LEAST, the time of each class goes
+ * to the launch that ended it, with a mark. Shares are whole ns by largest remainder: the rows of a
+ * cause sum up to its idle time exactly. Called by the owner's thread
+ * only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_LINES_H
 #define GPUFL_ANALYZE_MODEL_IDLE_LINES_H
 
@@ -17,7 +19,10 @@
 
 struct model;
 
-enum { IDLE_LOOKS_LEAST = 5 };
+enum {
+    IDLE_LOOKS_LEAST = 5, /* of a class that is divided by its own looks */
+    IDLE_POOL_LEAST = 3,  /* of a pool that is divided: the interval of three is 28 points wide */
+};
 
 struct idle_line {
     uint32_t node;   /* in model.stacks; 0: no line is known, for `reason` */

@@ -17,6 +17,7 @@ enum pool_kind {
     POOL_CLASS,  /* one class with enough looks */
     POOL_SMALL,  /* classes with few looks, of a thread that was in Python */
     POOL_NATIVE, /* launches without Python: looks at waiting threads count, too */
+    POOL_WORKERS /* such launches of all threads whose POOL_NATIVE has too few looks */
 };
 
 struct pool {
@@ -111,6 +112,22 @@ static int judge(struct pools *p, uint64_t (*looks)[2])
     return rc;
 }
 
+/* A runtime launches from any of its worker threads, while the program's own thread decides what
+ * and when: native pools that have too few looks for a division are put together, by cause. */
+static int join_workers(struct pools *p, uint64_t (*looks)[2])
+{
+    int rc = 0;
+    for (size_t i = 1; !rc && i < p->m->idle.parts.own.count; i++) {
+        const struct pool *pool = p->of[i] ? keyed_at(&p->pools, p->of[i]) : NULL;
+        struct idle_own own = *own_at(p, i);
+        if (!pool || pool->kind != POOL_NATIVE || pool->looks >= IDLE_POOL_LEAST)
+            continue;
+        own.thread = 0;
+        rc = put(&p->pools, &own, POOL_WORKERS, looks[i][0] + looks[i][1], own.time, &p->of[i]);
+    }
+    return rc;
+}
+
 /* ---- shares ------------------------------------------------------------------------------ */
 
 static int compare(const void *a, const void *b)
@@ -145,7 +162,7 @@ static int list(struct pools *p)
                             .count = s->count,
                             .thread = s->thread,
                             .longest = s->longest};
-        if (!one.pool || (pool->kind != POOL_NATIVE && s->inherited))
+        if (!one.pool || (pool->kind < POOL_NATIVE && s->inherited))
             continue;
         rc = scope_path_name(m, own_at(p, s->own)->scope, &one.scope);
         rc = rc ? rc : stacks_find_place(m, one.node, &one.place);
@@ -203,7 +220,8 @@ static int divide(const struct pools *p, const struct pool *pool, const struct s
         row.longest = s[i].longest;
         row.variance = variance_of(pool, s, i, n);
         if (row.flags & IDLE_INHERITED) {
-            row.launcher = sum_wait_lines_thread(p->m, pool->thread);
+            row.launcher = pool->kind == POOL_WORKERS ? IDLE_SEVERAL_THREADS
+                                                      : sum_wait_lines_thread(p->m, pool->thread);
             row.looked_at = sum_wait_lines_thread(p->m, s[i].thread);
         }
         rc = idle_lines_add(p->m, &row);
@@ -220,7 +238,7 @@ static int divide_all(const struct pools *p)
         const struct pool *pool = keyed_at(&p->pools, p->shares[i].pool);
         for (n = 1; i + n < p->count && p->shares[i + n].pool == p->shares[i].pool;)
             n++;
-        if (pool->looks >= IDLE_LOOKS_LEAST)
+        if (pool->looks >= IDLE_POOL_LEAST)
             rc = divide(p, pool, &p->shares[i], n);
     }
     return rc;
@@ -239,7 +257,7 @@ static int give_to_launches(const struct pools *p)
                                 .flags = IDLE_ENDED_BY,
                                 .estimated = own->time,
                                 .longest = own->longest};
-        if (pool && pool->looks >= IDLE_LOOKS_LEAST)
+        if (pool && pool->looks >= IDLE_POOL_LEAST)
             continue;
         if (!row.node) {
             row.flags = 0;
@@ -261,6 +279,7 @@ static int add_pools(struct model *m)
     p.of = mem_array(n + 1, sizeof *p.of);
     int rc = looks && p.of ? 0 : GPUFL_E_NOMEM;
     rc = rc ? rc : judge(&p, looks);
+    rc = rc ? rc : join_workers(&p, looks);
     rc = rc ? rc : list(&p);
     rc = rc ? rc : divide_all(&p);
     rc = rc ? rc : give_to_launches(&p);

@@ -148,10 +148,10 @@ TEST(test_own_and_launching)
     }
 }
 
-/* Four samples are too few: the launch ended the time, and no line is said to have taken it. */
+/* Two samples are too few: the launch ended the time, and no line is said to have taken it. */
 TEST(test_few_looks)
 {
-    for (int looks = 4; looks <= 5; looks++) {
+    for (int looks = 2; looks <= 3; looks++) {
         struct program p;
         struct model m;
         program_init(&p, "few");
@@ -164,8 +164,8 @@ TEST(test_few_looks)
         read_program(&p, &m, 0);
         assert_int_equal(at(&m, "train.py:90", IDLE_LATE, 0).exact, 5000);
         assert_int_equal(at(&m, "train.py:90", IDLE_LATE, IDLE_ENDED_BY).estimated,
-                         looks == 4 ? 2000000 : 0);
-        assert_int_equal(at(&m, "data.py:41", IDLE_LATE, 0).estimated, looks == 4 ? 0 : 2000000);
+                         looks == 2 ? 2000000 : 0);
+        assert_int_equal(at(&m, "data.py:41", IDLE_LATE, 0).estimated, looks == 2 ? 0 : 2000000);
         model_fini(&m);
     }
 }
@@ -182,7 +182,7 @@ TEST(test_summed)
     captured(&p, LONG, 1, a, 1000);
     for (int i = 0; i < 20; i++) {
         p.now = p.gpu;
-        work(&p, 40000, 1, b, i < 3);
+        work(&p, 40000, 1, b, i < 1);
         program_launch(&p, (struct program_kernel){.ns = 1000});
     }
     p.now = p.gpu;
@@ -197,7 +197,7 @@ TEST(test_summed)
     p.now = p.gpu;
     captured(&p, SUM, 1, b, 1000);
     read_program(&p, &m, 0);
-    /* Three samples at b.py in one class, one at a.py in the other: fewer than five together. */
+    /* One sample at b.py in one class, one at a.py in the other: fewer than three together. */
     assert_int_equal(at(&m, "a.py:5", IDLE_SLOW, IDLE_ENDED_BY).estimated, 20 * 45000 + 10000);
     assert_int_equal(at(&m, "b.py:6", IDLE_SLOW, IDLE_ENDED_BY).estimated, 20 * 45000);
     assert_int_equal(at(&m, "a.py:5", IDLE_SLOW, 0).exact, 5000);
@@ -223,6 +223,33 @@ TEST(test_small_classes)
     assert_int_equal(at(&m, "slow.py:7", IDLE_LATE, 0).estimated, 12 * 2000000);
     assert_int_equal(at(&m, "slow.py:7", IDLE_LATE, 0).looks, 6);
     model_fini(&m);
+}
+
+/* Three classes of one sample each are divided together. A class of five samples lends none. */
+TEST(test_small_classes_have_three)
+{
+    for (int looks = 2; looks <= 3; looks++) {
+        struct program p;
+        struct model m;
+        program_init(&p, "three");
+        int64_t stacks[4], slow = program_python(&p, 0, "slow.py", "h", 7);
+        for (int i = 0; i < 4; i++)
+            stacks[i] = program_python(&p, 0, "a.py", "f", 10 + i);
+        captured(&p, LONG, 1, stacks[3], 1000);
+        for (int i = 0; i < 4; i++) {
+            p.now = p.gpu;
+            work(&p, 2000000, 1, i < 3 ? slow : stacks[3], i < 3 ? i < looks : 5);
+            captured(&p, LONG, 1, stacks[i], 1000);
+        }
+        read_program(&p, &m, 0);
+        struct idle_line l = at(&m, "slow.py:7", IDLE_LATE, 0);
+        assert_int_equal(l.estimated, looks == 3 ? 3 * 2000000 : 0);
+        if (looks == 3)
+            assert_true(fabs(sqrt(l.variance) - 6e6 * idle_lines_half_width(3, 3)) < 1);
+        assert_int_equal(at(&m, "a.py:13", IDLE_LATE, 0).estimated, 2000000);
+        assert_int_equal(ended(&m, IDLE_LATE), looks == 3 ? 0 : 3 * 2000000);
+        model_fini(&m);
+    }
 }
 
 /* The work had been submitted before the gap began: its own row says so, or that of a later
@@ -387,8 +414,8 @@ TEST(test_inherited)
 }
 
 /* A library's threads launch, as JAX's do, while one thread runs Python, whatever that thread does.
- * If no thread does, only the launch that ended the time is known. */
-static void check_runtime_threads(bool python)
+ * If no thread does, or there are two samples, only the launch that ended the time is known. */
+static void check_runtime_threads(int gaps, int threads, bool python)
 {
     struct program p;
     struct model m;
@@ -397,28 +424,33 @@ static void check_runtime_threads(bool python)
     int64_t native = program_native(&p, 0, "/usr/lib/xla.so", 64, NULL),
             loop = program_python(&p, 0, "train.py", "loop", 4);
     captured(&p, LONG, 5, native, 1000);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < gaps; i++) {
         p.now = p.gpu;
         if (python)
             program_look(&p, p.now + 300000, 1, loop, i % 2 ? IDLE_RUNNING : IDLE_BLOCKED);
         program_look(&p, p.now + 310000, 5, 0, IDLE_BLOCKED);
         program_look(&p, p.now + 320000, 6, 0, IDLE_BLOCKED);
         program_work(&p, 1000000);
-        captured(&p, LONG, 5, native, 1000);
+        captured(&p, LONG, 5 + i % threads, native, 1000);
     }
     read_program(&p, &m, 0);
-    assert_int_equal(at(&m, "train.py:4", IDLE_LATE, IDLE_INHERITED).estimated,
-                     python ? 10 * 1000000 : 0);
+    bool known = python && gaps > 2;
+    struct idle_line line = at(&m, "train.py:4", IDLE_LATE, IDLE_INHERITED);
+    assert_int_equal(line.estimated, known ? gaps * 1000000 : 0);
+    assert_true(!known || (line.launcher == IDLE_SEVERAL_THREADS) == (gaps / threads < 3));
     assert_int_equal(none(&m, IDLE_LATE, IDLE_NO_PYTHON), 0);
-    assert_int_equal(sums[IDLE_LATE].time, 10 * 1005000);
-    assert_int_equal(ended(&m, IDLE_LATE), python ? 0 : 10 * 1000000);
+    assert_int_equal(sums[IDLE_LATE].time, gaps * 1005000);
+    assert_int_equal(ended(&m, IDLE_LATE), known ? 0 : gaps * 1000000);
     model_fini(&m);
 }
 
 TEST(test_runtime_threads)
 {
-    check_runtime_threads(true);
-    check_runtime_threads(false);
+    check_runtime_threads(10, 1, true);
+    check_runtime_threads(10, 1, false);
+    check_runtime_threads(10, 10, true); /* one sample each: divided together */
+    check_runtime_threads(3, 3, true);
+    check_runtime_threads(2, 2, true);
 }
 
 /* The main thread is sampled before the first work and after the last. */
@@ -533,13 +565,21 @@ TEST(test_without_rows)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_divide),          cmocka_unit_test(test_own_and_launching),
-        cmocka_unit_test(test_few_looks),       cmocka_unit_test(test_summed),
-        cmocka_unit_test(test_small_classes),   cmocka_unit_test(test_queued),
-        cmocka_unit_test(test_under_way),       cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_shared_own),      cmocka_unit_test(test_inherited),
-        cmocka_unit_test(test_runtime_threads), cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_lost_and_calls),  cmocka_unit_test(test_without_rows),
+        cmocka_unit_test(test_divide),
+        cmocka_unit_test(test_own_and_launching),
+        cmocka_unit_test(test_few_looks),
+        cmocka_unit_test(test_summed),
+        cmocka_unit_test(test_small_classes_have_three),
+        cmocka_unit_test(test_small_classes),
+        cmocka_unit_test(test_queued),
+        cmocka_unit_test(test_under_way),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_shared_own),
+        cmocka_unit_test(test_inherited),
+        cmocka_unit_test(test_runtime_threads),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_lost_and_calls),
+        cmocka_unit_test(test_without_rows),
         cmocka_unit_test(test_scope),
 
     };
