@@ -2,8 +2,9 @@
 The samples are those of the session itself; data of the GPU is not used. Frames of libraries are skipped, as in the
 report."""
 import collections
-import gzip
 import json
+
+import parts
 
 
 def cells(row, column):
@@ -15,11 +16,10 @@ def cells(row, column):
 def rows_of(session):
     """Yields (type, cells by column) of each line of the scope channel, part by part."""
     for part in sorted(session.glob("scope.*"), key=lambda path: int(path.name.split(".")[1])):
-        with gzip.open(part, "rt") as lines:
-            for line in lines:
-                row = json.loads(line)
-                if "rows" in row:
-                    yield row["type"], {column: cells(row, column) for column in row if column not in ("type", "rows")}
+        for line in parts.lines_of(part):
+            row = json.loads(line)
+            if "rows" in row:
+                yield row["type"], {column: cells(row, column) for column in row if column not in ("type", "rows")}
 
 
 def lines_of(session, file):

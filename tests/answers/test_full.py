@@ -69,6 +69,8 @@ def faults_of_waits(text, report):
             yield f"'{said[0]}', and {calls} of {time:.6f} s in the table"
     most = {}
     for line in report["synchronization_lines"]["lines"]:
+        if not line["blocks_host"]:
+            continue  # waits of a stream, in a row of their own
         key = (line["file"] or line["place"], line["line"], line["function"])
         most[key] = max(most.get(key, (0, 0)), (line["calls"], line["blocked_ns"]))
     for found in report["insights"]:

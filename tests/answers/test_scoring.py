@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """The suite's own rules: what counts as right, as clean and as the predicted gain, and how a run ends that cannot
 continue."""
+import gzip
 import pathlib
 import sys
 import tempfile
 import unittest
 
+import keep
+import parts
 import record
 import replay
 
@@ -170,6 +173,24 @@ class Running(unittest.TestCase):
             part.write_text("{}\n" * 1000)
             self.assertLess(record.pack(pathlib.Path(folder)), 1000)
             self.assertEqual([p.name for p in part.parent.iterdir()], ["scope.1.log.gz"])
+
+    def test_parts_are_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            part, to = pathlib.Path(folder, "from", "id", "scope.1.log.gz"), pathlib.Path(folder, "to")
+            part.parent.mkdir(parents=True)
+            text = "".join(f'{{"row": {k}}}\n' for k in range(1000))
+            part.write_bytes(gzip.compress(text.encode()))
+            (part.parent.parent / "measured.json").write_text("{}")
+            keep.keep(part.parent.parent, to)
+            kept = to / "id" / "scope.1.log.zst"
+            self.assertEqual(sorted(p.name for p in to.rglob("*") if p.is_file()), ["measured.json", kept.name])
+            self.assertEqual(parts.lines_of(kept), text.splitlines())
+            kept.write_bytes(kept.read_bytes()[:-6])
+            with self.assertRaisesRegex(ValueError, "damaged"):
+                parts.lines_of(kept)
+            kept.write_bytes(b"{}")
+            with self.assertRaisesRegex(ValueError, "not a frame"):
+                parts.lines_of(kept)
 
 
 if __name__ == "__main__":

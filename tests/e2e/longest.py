@@ -6,10 +6,10 @@ import collections
 import fnmatch
 import functools
 import glob
-import gzip
 import itertools
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -18,6 +18,9 @@ import sequences
 from idle_gaps import Gaps
 
 gpufl, root = sys.argv[1:3]
+sys.path.insert(0, f"{root}/tests/answers")
+import parts
+
 WORK = ("kernel", "memcpy", "memset", "graph_run")
 WAITS = ("wait", "sync")
 COPY, LOAD, SMALL, PAGEABLE, PYTHON, MARK = 5, 9, 16 << 10, 1, 2, 3
@@ -39,10 +42,9 @@ def column(name, kind, value, rows):
 class Log:
     def __init__(self, folder):
         self.rows, self.names, self.lines, self.start = collections.defaultdict(list), {}, {}, None
-        for path in sorted(glob.glob(f"{folder}/*.log.gz")):
-            with gzip.open(path, "rt") as file:
-                for line in file:
-                    self.take(json.loads(line))
+        for path in sorted(pathlib.Path(folder).glob("*.log*")):
+            for line in parts.lines_of(path):
+                self.take(json.loads(line))
         self.stacks = {row["id"]: row for row in self.rows["stack"]}
         self.frames = {row["id"]: row for row in self.rows["frame"]}
         self.symbols = collections.defaultdict(list)
@@ -293,7 +295,7 @@ def check(log, finding, files, places, sequence):
 
 def sessions():
     for data in ("examples/data", "tests/data/answers"):
-        for path in sorted(glob.glob(f"{root}/{data}/**/*.log.gz", recursive=True)):
+        for path in sorted(glob.glob(f"{root}/{data}/**/*.log.*", recursive=True)):
             yield os.path.dirname(path)
 
 
