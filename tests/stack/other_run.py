@@ -24,7 +24,7 @@ CHECKED_LEAST = {"real": 0.9, "flutter": 0.9, "switches": 0.25}
 # target is 0.3 %.
 IMPOSSIBLE_MOST = {"real": 0.00003, "flutter": 0.001, "switches": 0.001}
 HEADLESS_MOST = 0.00003
-PATIENCE = 900  # s
+PATIENCE, PATIENCE_EACH = 900, 0.001  # s, and for each sample: a busy machine takes some 0.1 ms for one
 OFF_MOST = 0.05       # by how much the samples' share in the collector may differ from the interpreter's
 STRAY_MOST = 0.002    # share of marked samples of threads that do not collect; a first sample can be one
 # The share of stacks that are whole, or lack only the innermost frame; a quiet machine has 0.998 and more (ADR 28). A
@@ -37,8 +37,9 @@ def program(path, name, *arguments):
     env = dict(os.environ, PYTHONWARNINGS="ignore", PYTHONDONTWRITEBYTECODE="1")
     if os.environ.get("GPUFL_PRELOAD"):  # a sanitizer's library must come first in a foreign program
         env["LD_PRELOAD"] = os.environ["GPUFL_PRELOAD"]
+    patience = PATIENCE + PATIENCE_EACH * max(a for a in arguments if not isinstance(a, str))
     done = subprocess.run([path, os.path.join(HERE, name), sys.argv[2]] + [str(a) for a in arguments], env=env,
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=patience)
     try:
         return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else "status %d\n%s" % (
             done.returncode, (done.stdout + done.stderr)[-4000:])
