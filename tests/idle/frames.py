@@ -52,6 +52,11 @@ def rest(seconds):
     time.sleep(seconds)
 
 
+def doze(seconds):
+    """Like rest(), and right after it: between the two the thread has run, for a few microseconds."""
+    time.sleep(seconds)
+
+
 def work(gate):
     assert cuda.cuStreamCreate(ctypes.byref(stream), 0) == 0
     assert cuda.cuLaunchKernel(b"_Z4idlePf", 1, 1, 1, 64, 1, 1, 0, stream, None, None) == 0
@@ -88,8 +93,11 @@ def main():
         compute(begin + 30_000_000)
         middle = time.perf_counter_ns()
         rest(0.02)
+        rested = time.perf_counter_ns()
+        doze(0.02)
         spans.append(["compute", begin, middle])
-        spans.append(["rest", middle, time.perf_counter_ns()])
+        spans.append(["rest", middle, rested])
+        spans.append(["doze", rested, time.perf_counter_ns()])
     assert late.late_join() == 0
     gate.release()
     thread.join()

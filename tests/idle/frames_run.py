@@ -1,6 +1,7 @@
 """Traces frames.py over the fake libraries with this interpreter, and compares the stacks of its samples with the
-program's own account: which function the first thread was in, that the other one blocked in block(), and that the
-library's thread was in linger().
+program's own account: which function the first thread was in (it runs for an instant between two in which it sleeps, and
+a thread that has not run is not read again), that the other one blocked in block(), and that the library's thread was in
+linger().
 
 Usage: frames_run.py BUILD [SECONDS]"""
 import collections
@@ -133,7 +134,7 @@ def main():
         found = samples(work)
     count, states = judge(said, found), judge_gil(said, found)
     bad = False
-    for function, least in ("compute", 20), ("rest", 20), ("block", 20), ("linger", 20), ("hog", 1):
+    for function, least in ("compute", 20), ("rest", 20), ("doze", 20), ("block", 20), ("linger", 20), ("hog", 1):
         right, wrong = count[function, True], count[function, False]
         print("%s: %d samples, %d right" % (function, right + wrong, right))
         bad |= right + wrong < least or right < LEAST * (right + wrong)

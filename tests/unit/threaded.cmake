@@ -7,7 +7,7 @@ set(GPUFL_THREADED
   backend/common/buffers backend/nvidia/detach backend/nvidia/driver_gate backend/nvidia/earlier_calls backend/nvidia/graphs backend/nvidia/local_memory
   backend/amd/session backend/nvidia/nvml backend/nvidia/own_kernels backend/nvidia/sass_gate backend/toy_vendor
   base/fd_thread base/intern base/log base/queue base/ring base/thread base/tick
-  capture/cancel capture/captures capture/compressor capture/copies capture/ends capture/marks capture/sampling capture/scopes capture/session
+  capture/cancel capture/captures capture/compressor capture/copies capture/ends capture/looks capture/marks capture/sampling capture/scopes capture/session
   capture/sink capture/turns capture/writer capture/writer_limits
   cli/monitor_source
   monitor/sampler monitord/events monitord/live

@@ -153,6 +153,20 @@ static enum call_said call_read(struct looks *l, int32_t tid, struct look *k,
     return state_call(text, length, &k->number, &k->first);
 }
 
+/* Finds out whether a blocked thread has run since the look before. The kernel counts its time on
+ * cores, and how often it got one, when it gets or leaves a core: equal numbers mean neither. */
+static void rest(struct look *k, struct look_thread *t)
+{
+    struct sched_said said;
+    bool known = t && sched_read(t, &said);
+    if (!known)
+        return;
+    k->resting = t;
+    k->still = t->rests && said.run == t->rest.run && said.times == t->rest.times;
+    t->rests = true;
+    t->rest = said;
+}
+
 struct look looks_first(struct looks *l, int32_t tid)
 {
     struct look k = {.state = CELL_NULL, .number = CELL_NULL};
@@ -162,6 +176,8 @@ struct look looks_first(struct looks *l, int32_t tid)
     enum call_said said = call_read(l, tid, &k, &t);
     if (k.gone)
         return k;
+    if (t && said != CALL_BLOCKED)
+        t->rests = false;
     switch (said) {
     case CALL_NONE:
         k.run.woke = l->woke;
@@ -172,6 +188,9 @@ struct look looks_first(struct looks *l, int32_t tid)
         k.thread = t;
         return k;
     case CALL_BLOCKED:
+        rest(&k, t);
+        k.state = HOST_BLOCKED;
+        break;
     case CALL_FAULT:
         k.state = HOST_BLOCKED;
         break;

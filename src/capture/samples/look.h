@@ -22,6 +22,9 @@ struct look_thread {
     int call, schedstat; /* descriptors of its files; -1: there is none */
     uint64_t round;      /* of the last look at it */
     struct run_track track;
+    bool rests;              /* at the look before it was blocked, and its counts were `rest` */
+    struct sched_said rest;  /* read before anything else of the thread */
+    uint32_t stack, quality; /* the caller's: what it read of the thread while it rested */
 };
 
 struct looks {
@@ -39,6 +42,9 @@ struct look {
     int64_t state;  /* enum host_state; CELL_NULL: not known */
     int64_t number; /* of the system call in which it is blocked; CELL_NULL: none, or not known */
     uint64_t first; /* that call's first argument */
+    /* The thread is blocked, and its entry; NULL: it is not, or its counts are not known. */
+    struct look_thread *resting;
+    bool still; /* it was blocked at the look before, too, and got no core since then */
     struct look_thread
         *thread; /* the thread can run, and the steps go on; NULL: the look is over */
     struct run_look run;

@@ -4,8 +4,10 @@
 #define SECOND 1000000000ll
 
 enum {
-    DEAR = 100,  /* of 10 000: at this cost the rate is halved */
-    CHEAP = 40,  /* of 10 000: below this cost it is doubled again; halving gives half of DEAR */
+    DEAR = 100,  /* of 10 000: above this cost the rate falls */
+    CHEAP = 75,  /* of 10 000: below this cost it rises again */
+    AIM = 90,    /* of 10 000: the cost that the new rate would have had */
+    STEP = 2,    /* one change makes the rate at most so many times as high or as low */
     SLOWEST = 64 /* a cell gets at most so many times as long as the one asked for */
 };
 
@@ -33,6 +35,11 @@ int64_t rate_next(struct rate *r, int64_t now)
     return r->begin + (int64_t)(random_next(r) % (uint64_t)r->cell);
 }
 
+static int64_t within(int64_t n, int64_t least, int64_t most)
+{
+    return n < least ? least : n < most ? n : most;
+}
+
 bool rate_measure(struct rate *r, int64_t now, int64_t cpu)
 {
     int64_t passed = now - r->measured, used = cpu - r->cpu, cell = r->cell;
@@ -41,9 +48,8 @@ bool rate_measure(struct rate *r, int64_t now, int64_t cpu)
     int64_t share = passed > 0 ? used * 10000 / passed : 0;
     r->measured = now;
     r->cpu = cpu;
-    if (share > DEAR && cell < r->asked * SLOWEST)
-        r->cell *= 2;
-    else if (share < CHEAP && cell > r->asked)
-        r->cell /= 2;
+    if (share > DEAR || share < CHEAP)
+        r->cell = within(within(cell * share / AIM, cell / STEP, cell * STEP), r->asked,
+                         r->asked * SLOWEST);
     return r->cell != cell;
 }

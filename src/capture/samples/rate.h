@@ -5,8 +5,9 @@
  * lie on a grid, so that the mean rate is the one asked for, however late single looks are. A cell
  * that was missed is not made up for.
  *
- * The rate is halved when looking costs more than 1 % of a core, and comes back below 0.4 %. No
- * I/O, no clock: the caller gives the times. Called by one thread only. */
+ * The rate falls when looking costs more than 1 % of a core, to one that costs 0.9 %, and rises
+ * again, up to the one asked for, below 0.75 %. There is no I/O and no clock: the caller gives the
+ * times. Called by one thread only. */
 #ifndef GPUFL_CAPTURE_SAMPLES_RATE_H
 #define GPUFL_CAPTURE_SAMPLES_RATE_H
 

@@ -93,6 +93,21 @@ static void push(const struct looked *l)
         collector_wake();
 }
 
+/* Reads the thread's frames. A thread that has not run since the look before has the same ones. */
+static struct frames_look read_frames(size_t i, int64_t now)
+{
+    const struct look *k = &own.round[i];
+    struct look_thread *t = k->resting;
+    if (k->still && t->stack)
+        return (struct frames_look){.stack = t->stack, .quality = t->quality};
+    struct frames_look f = frames_read(&own.frames, &own.seen[i].python, now);
+    if (t) {
+        t->stack = f.torn ? 0 : f.stack;
+        t->quality = f.quality;
+    }
+    return f;
+}
+
 static void look_first(size_t i, int64_t due)
 {
     int64_t now = steady_ns(), late = now - due;
@@ -105,7 +120,7 @@ static void look_first(size_t i, int64_t due)
     struct look *k = &own.round[i];
     if (k->state == HOST_BLOCKED && k->number == SYS_futex && stack_other_gil(k->first))
         k->state = HOST_GIL;
-    const struct frames_look f = frames_read(&own.frames, &own.seen[i].python, now);
+    const struct frames_look f = read_frames(i, now);
     own.found[i].stack = f.stack;
     own.found[i].quality = f.quality;
     if (!f.stack)

@@ -57,13 +57,15 @@ TEST(test_rate_follows_the_cost)
     rate_begin(&r, 200, 0, 0, 1);
     assert_false(rate_measure(&r, SECOND - 1, 10 * MS)); /* once a second */
     assert_false(rate_measure(&r, SECOND, 10 * MS));     /* 1 % is allowed */
-    assert_true(rate_measure(&r, 2 * SECOND, 21 * MS));  /* 1.1 % */
+    assert_true(rate_measure(&r, 2 * SECOND, 28 * MS));  /* 1.8 % */
+    assert_int_equal(r.cell, 10 * MS);                   /* 0.9 % */
+    assert_false(rate_measure(&r, 3 * SECOND, 36 * MS)); /* 0.8 % */
     assert_int_equal(r.cell, 10 * MS);
-    assert_false(rate_measure(&r, 3 * SECOND, 26 * MS)); /* 0.5 % */
-    assert_int_equal(r.cell, 10 * MS);
-    assert_true(rate_measure(&r, 4 * SECOND, 29 * MS)); /* 0.3 % */
+    assert_true(rate_measure(&r, 4 * SECOND, 42300000)); /* 0.63 % */
+    assert_int_equal(r.cell, 7 * MS);
+    assert_true(rate_measure(&r, 5 * SECOND, 43 * MS)); /* next to nothing */
     assert_int_equal(r.cell, 5 * MS);
-    assert_false(rate_measure(&r, 5 * SECOND, 29 * MS)); /* not above the rate asked for */
+    assert_false(rate_measure(&r, 6 * SECOND, 43 * MS)); /* not above the rate asked for */
     assert_int_equal(r.cell, 5 * MS);
 }
 

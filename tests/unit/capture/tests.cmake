@@ -53,6 +53,7 @@ gpufl_test(ends DEPS capture)
 gpufl_test(cancel DEPS capture)
 gpufl_test(sampling DEPS capture)
 gpufl_test(samples DEPS capture)
+gpufl_test(looks DEPS capture)
 gpufl_test(upload DEPS capture)
 
 # The file libgpufl.so, and the C++ header with each compiler and standard.
