@@ -1,6 +1,7 @@
 /* stats.c - see stats.h, which names the source of each formula. */
 #include "analyze/common/stats.h"
 
+#include "analyze/common/order.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -159,12 +160,6 @@ struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
     return stats_of_ranks(sum, count_of(a, na), count_of(b, nb), ties);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 struct placed {
     double value;
     size_t at;
@@ -202,8 +197,13 @@ double stats_median(double *values, size_t n)
 {
     if (!n)
         return NAN;
-    qsort(values, n, sizeof *values, by_value);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    double upper = order_nth(values, n, n / 2);
+    if (n % 2)
+        return upper;
+    double lower = values[0];
+    for (size_t i = 1; i < n / 2; i++)
+        lower = values[i] > lower ? values[i] : lower;
+    return (lower + upper) / 2;
 }
 
 double stats_spread(double *values, size_t n)
@@ -214,30 +214,52 @@ double stats_spread(double *values, size_t n)
     return 1.4826 * stats_median(values, n);
 }
 
-/* Ranks values; equal values get equal ranks. order: scratch memory. */
-static void rank(const double *values, size_t n, struct placed *order, double *ranks)
+/* A part of a series. Its places in ascending order of the values are in `order`, from `from` to
+ * before `to`, since each step divides the order as it divides the series. */
+struct series {
+    const double *values;
+    uint32_t *order, *room; /* room: scratch memory */
+    double *ranks;          /* scratch memory: by place, from the part's first on */
+};
+
+struct segment {
+    size_t from, to;
+};
+
+/* Ranks the values of a part; equal values get equal ranks. */
+static void rank(const struct series *s, struct segment g)
 {
-    for (size_t i = 0; i < n; i++)
-        order[i] = (struct placed){values[i], i};
-    qsort(order, n, sizeof *order, by_placed);
+    const uint32_t *order = s->order + g.from;
+    size_t n = g.to - g.from;
     for (size_t from = 0, to; from < n; from = to) {
-        for (to = from + 1; to < n && order[to].value == order[from].value; to++)
+        for (to = from + 1; to < n && s->values[order[to]] == s->values[order[from]]; to++)
             ;
         for (size_t i = from; i < to; i++)
-            ranks[order[i].at] = ((double)from + (double)to + 1) / 2;
+            s->ranks[order[i] - g.from] = ((double)from + (double)to + 1) / 2;
     }
 }
 
-/* Computes K = max |U_t| with U_t = 2 x (ranks up to t) - t (n + 1); p = 2 exp(-6 K^2 / (n^3 +
- * n^2)). */
-static struct stats_step pettitt(const double *values, size_t n, struct placed *order,
-                                 double *ranks)
+/* Divides the order of a part at a place of the series. */
+static void divide(const struct series *s, struct segment g, size_t at)
+{
+    size_t before = g.from, after = 0;
+    for (size_t i = g.from; i < g.to; i++)
+        if (s->order[i] < at)
+            s->order[before++] = s->order[i];
+        else
+            s->room[after++] = s->order[i];
+    memcpy(s->order + before, s->room, after * sizeof *s->room);
+}
+
+/* K = max |U_t| with U_t = 2 x (ranks up to t) - t (n + 1); p = 2 exp(-6 K^2 / (n^3 + n^2)). */
+static struct stats_step pettitt(const struct series *s, struct segment g)
 {
     struct stats_step best = {0, 1};
+    size_t n = g.to - g.from;
     double sum = 0, k = -1, count = (double)n;
-    rank(values, n, order, ranks);
+    rank(s, g);
     for (size_t t = 1; t < n; t++) {
-        sum += ranks[t - 1];
+        sum += s->ranks[t - 1];
         double u = fabs(2 * sum - (double)t * (count + 1));
         if (t >= STATS_STEP_LEAST && n - t >= STATS_STEP_LEAST && u > k) {
             k = u;
@@ -257,30 +279,35 @@ static int by_place(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-int stats_steps(const double *values, size_t n, double alpha, struct stats_step *out)
+static int find_steps(const struct series *s, size_t n, double alpha, struct stats_step *out)
 {
-    struct {
-        size_t from, to;
-    } left[STATS_STEPS_MAX + 2] = {{0, n}};
-    struct placed *order = mem_array(n + 1, sizeof *order);
-    double *ranks = mem_array(n + 1, sizeof *ranks);
+    struct segment left[STATS_STEPS_MAX + 2] = {{0, n}};
     size_t depth = 1;
-    int count = order && ranks ? 0 : GPUFL_E_NOMEM;
-    while (count >= 0 && depth && count < STATS_STEPS_MAX) {
-        size_t from = left[--depth].from, to = left[depth].to;
-        struct stats_step s = pettitt(values + from, to - from, order, ranks);
-        if (!s.at || s.p > alpha)
+    int count = 0;
+    while (depth && count < STATS_STEPS_MAX) {
+        const struct segment g = left[--depth];
+        struct stats_step step = pettitt(s, g);
+        if (!step.at || step.p > alpha)
             continue;
-        s.at += from;
-        out[count++] = s;
-        left[depth].to = s.at;
-        left[depth++].from = from;
-        left[depth].from = s.at;
-        left[depth++].to = to;
+        step.at += g.from;
+        out[count++] = step;
+        divide(s, g, step.at);
+        left[depth++] = (struct segment){g.from, step.at};
+        left[depth++] = (struct segment){step.at, g.to};
     }
-    mem_free(order);
-    mem_free(ranks);
     if (count > 0)
         qsort(out, (size_t)count, sizeof *out, by_place);
     return count;
+}
+
+int stats_steps(const double *values, size_t n, double alpha, struct stats_step *out)
+{
+    struct series s = {values, mem_array(n + 1, sizeof *s.order), mem_array(n + 1, sizeof *s.room),
+                       mem_array(n + 1, sizeof *s.ranks)};
+    int rc = s.order && s.room && s.ranks ? order_values(values, n, s.order) : GPUFL_E_NOMEM;
+    rc = rc ? rc : find_steps(&s, n, alpha, out);
+    mem_free(s.order);
+    mem_free(s.room);
+    mem_free(s.ranks);
+    return rc;
 }

@@ -70,7 +70,7 @@ int stats_false_alarms(double *p, size_t n);
 
 /* ---- a series -------------------------------------------------------------------------------- */
 
-/* Returns the median; sorts the values. NAN if n is 0. */
+/* The median; moves the values. NAN if n is 0. */
 double stats_median(double *values, size_t n);
 
 /* Returns 1.4826 x the median of the distances from the median. For a normal distribution this is

@@ -1,6 +1,7 @@
 /* history.c - see history.h. */
 #include "analyze/compare/history.h"
 
+#include "analyze/common/order.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/intern.h"
@@ -17,13 +18,13 @@ struct work {
     struct history *h;
     struct history_point *points;
     size_t n;
-    double *logs, *room;                /* owned; n each */
-    struct intern *names;               /* owned: hosts and GPUs */
-    uint32_t *hosts, *gpus;             /* owned: their ids, by point; 0: unknown */
-    uint32_t *of_name;                  /* owned: by id of a name, what a search notes */
-    const struct history_point **order; /* owned: the points by ratio */
-    double *ranks;                      /* owned: the ranks of `order` */
-    uint32_t *placed;                   /* owned: places in `order`, by group, then ascending */
+    double *logs, *room;    /* owned; n each */
+    struct intern *names;   /* owned: hosts and GPUs */
+    uint32_t *hosts, *gpus; /* owned: their ids, by point; 0: unknown */
+    uint32_t *of_name;      /* owned: by id of a name, what a search notes */
+    uint32_t *order;        /* owned: the points by ratio */
+    double *ranks;          /* owned: the ranks of `order` */
+    uint32_t *placed;       /* owned: places in `order`, by group, then ascending */
     double ties;
 };
 
@@ -113,41 +114,45 @@ static int find_steps(const struct work *w)
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
+/* The logarithms become those of the ratios. */
 static void find_outliers(const struct work *w)
 {
+    const double least = log1p(HISTORY_LEAST);
     for (size_t i = 0; i < w->n; i++)
-        w->room[i] = log(w->points[i].ratio);
+        w->logs[i] = log(w->points[i].ratio);
+    memcpy(w->room, w->logs, w->n * sizeof *w->room);
     double spread = stats_spread(w->room, w->n);
     spread = spread > SPREAD_LEAST ? spread : SPREAD_LEAST;
     for (size_t i = 0; i < w->n; i++) {
         struct history_point *p = &w->points[i];
-        p->far = w->n >= HISTORY_OUTLIERS_FROM ? log(p->ratio) / spread : NAN;
-        p->outlier = fabs(p->far) > STATS_OUTLIER && fabs(log(p->ratio)) >= log1p(HISTORY_LEAST);
+        p->far = w->n >= HISTORY_OUTLIERS_FROM ? w->logs[i] / spread : NAN;
+        p->outlier = fabs(p->far) > STATS_OUTLIER && fabs(w->logs[i]) >= least;
     }
 }
 
 /* ---- hosts, GPUs ----------------------------------------------------------------------------- */
 
-static int by_point(const void *a, const void *b)
+/* Returns the ratio of the k-th point of `order`. */
+static double ratio_at(const struct work *w, size_t k)
 {
-    const struct history_point *const *x = a, *const *y = b;
-    return (*x)->ratio < (*y)->ratio ? -1 : (*x)->ratio > (*y)->ratio;
+    return w->points[w->order[k]].ratio;
 }
 
-/* Sorts the points by ratio, and finds their ranks and the ties among them. */
-static void rank_points(struct work *w)
+/* Points by ratio, their ranks, and the ties among them. */
+static int rank_points(struct work *w)
 {
     for (size_t i = 0; i < w->n; i++)
-        w->order[i] = &w->points[i];
-    qsort(w->order, w->n, sizeof *w->order, by_point);
-    for (size_t from = 0, to; from < w->n; from = to) {
-        for (to = from + 1; to < w->n && w->order[to]->ratio == w->order[from]->ratio; to++)
+        w->room[i] = w->points[i].ratio;
+    int rc = order_values(w->room, w->n, w->order);
+    for (size_t from = 0, to; !rc && from < w->n; from = to) {
+        for (to = from + 1; to < w->n && ratio_at(w, to) == ratio_at(w, from); to++)
             ;
         double t = (double)(to - from);
         w->ties += t * (t * t - 1);
         for (size_t i = from; i < to; i++)
             w->ranks[i] = ((double)from + (double)to + 1) / 2;
     }
+    return rc;
 }
 
 /* Holds a group's places in `order`, ascending. */
@@ -158,7 +163,7 @@ struct places {
 
 static double inside(const struct work *w, struct places g, size_t k)
 {
-    return w->order[g.at[k]]->ratio;
+    return ratio_at(w, g.at[k]);
 }
 
 /* Returns the ratio of the k-th point of `order` that is not in the group. */
@@ -167,7 +172,7 @@ static double outside(const struct work *w, struct places g, size_t k)
     size_t before = 0; /* points of the group before it */
     while (before < g.count && g.at[before] <= k + before)
         before++;
-    return w->order[k + before]->ratio;
+    return ratio_at(w, k + before);
 }
 
 static double median(const struct work *w, struct places g, size_t n,
@@ -222,7 +227,7 @@ static size_t name_groups(const struct work *w, const uint32_t *names, struct hi
     size_t n = 0;
     memset(w->of_name, 0, ((size_t)intern_count(w->names) + 1) * sizeof *w->of_name);
     for (size_t i = 0; i < w->n; i++) {
-        uint32_t name = names[w->order[i] - w->points];
+        uint32_t name = names[w->order[i]];
         if (name && !w->of_name[name] && n < HISTORY_GROUPS) {
             g[n++].name = intern_text(w->names, name, NULL);
             w->of_name[name] = (uint32_t)n;
@@ -242,7 +247,7 @@ static void place_groups(const struct work *w, const uint32_t *names, const stru
         at += g[i].sessions;
     }
     for (size_t i = 0; i < w->n; i++) {
-        uint32_t group = w->of_name[names[w->order[i] - w->points]];
+        uint32_t group = w->of_name[names[w->order[i]]];
         if (group)
             w->placed[ends[group - 1]++] = (uint32_t)i;
     }
@@ -287,7 +292,7 @@ static int work_init(struct work *w)
     w->logs = mem_array(n, sizeof *w->logs);
     w->room = mem_array(n, sizeof *w->room);
     w->ranks = mem_array(n, sizeof *w->ranks);
-    w->order = mem_array(n, sizeof(struct history_point *));
+    w->order = mem_array(n, sizeof *w->order);
     w->placed = mem_array(n, sizeof *w->placed);
     w->hosts = mem_array(n, sizeof *w->hosts);
     w->gpus = mem_array(n, sizeof *w->gpus);
@@ -319,7 +324,7 @@ int history_find(struct history *h, struct history_point *points, size_t n, stru
     rc = rc || !n ? rc : find_steps(&w);
     if (!rc && n) {
         find_outliers(&w);
-        rank_points(&w);
+        rc = rank_points(&w);
     }
     rc = rc ? rc : find_groups(&w, w.hosts, mem, &h->hosts, &h->host_count);
     rc = rc ? rc : find_groups(&w, w.gpus, mem, &h->gpus, &h->gpu_count);

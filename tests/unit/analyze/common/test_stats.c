@@ -162,6 +162,67 @@ TEST(test_steps)
     assert_int_equal(stats_steps(stairs, COUNT(stairs), 0.05, s), STATS_STEPS_MAX);
 }
 
+/* ---- steps, part by part --------------------------------------------------------------------- */
+
+/* Pettitt's test of v[from] .. v[to - 1], whose ranks are counted value by value. */
+static struct stats_step plain_step(const double *v, size_t from, size_t to)
+{
+    struct stats_step best = {0, 1};
+    double n = (double)(to - from), sum = 0, k = -1;
+    for (size_t t = 1; t < to - from; t++) {
+        double smaller = 0, equal = 0;
+        for (size_t i = from; i < to; i++) {
+            smaller += v[i] < v[from + t - 1];
+            equal += v[i] == v[from + t - 1];
+        }
+        sum += smaller + (equal + 1) / 2;
+        double u = fabs(2 * sum - (double)t * (n + 1));
+        if (t >= STATS_STEP_LEAST && to - from - t >= STATS_STEP_LEAST && u > k) {
+            k = u;
+            best.at = from + t;
+        }
+    }
+    if (k >= 0)
+        best.p = fmin(1, 2 * exp(-6 * k * k / (n * n * n + n * n)));
+    return best;
+}
+
+/* Appends the steps of a part in order of place, as long as there is room for them. */
+static size_t plain_steps(const double *v, size_t from, size_t to, struct stats_step *out, size_t n)
+{
+    struct stats_step step = plain_step(v, from, to);
+    if (n == STATS_STEPS_MAX || !step.at || step.p > 0.01)
+        return n;
+    n = plain_steps(v, from, step.at, out, n);
+    if (n < STATS_STEPS_MAX)
+        out[n++] = step;
+    return plain_steps(v, step.at, to, out, n);
+}
+
+/* Dividing the order of the whole series gives what ranking each part afresh gives, to the bit. */
+TEST(test_steps_by_parts)
+{
+    enum { ROUNDS = 40, LONG = 900 };
+    static double v[LONG];
+    size_t found = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct stats_step got[STATS_STEPS_MAX], want[STATS_STEPS_MAX];
+        size_t n = 30 + (size_t)round * 22;
+        srand((unsigned)round); /* NOLINT */
+        double level = 0;
+        for (size_t i = 0; i < n; i++) {
+            level += rand() % 70 == 0 ? rand() % 9 - 4 : 0;         /* NOLINT */
+            v[i] = level + (round % 2 ? rand() % 4 : rand() / 1e9); /* NOLINT: ties, or none */
+        }
+        size_t count = plain_steps(v, 0, n, want, 0);
+        assert_int_equal(stats_steps(v, n, 0.01, got), count);
+        for (size_t i = 0; i < count && count < STATS_STEPS_MAX; i++)
+            assert_true(got[i].at == want[i].at && got[i].p == want[i].p);
+        found += count;
+    }
+    assert_true(found > ROUNDS);
+}
+
 /* A series without a step seldom gets one: Pettitt's p is an upper bound. */
 TEST(test_steps_are_calibrated)
 {
@@ -188,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_false_alarms),
         cmocka_unit_test(test_median_and_spread),
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_steps_by_parts),
         cmocka_unit_test(test_steps_are_calibrated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
