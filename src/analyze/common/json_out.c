@@ -114,16 +114,40 @@ void json_out_count(struct json_out *j, const char *key, uint64_t v)
 }
 
 /* printf would use the decimal point of the locale, which the program may have set. */
+enum { NUMBER_ROOM = 400 };
+
+/* Writes v >= 0 with six digits after the point, as "%.6f" does, if they are sure: the product
+ * below has an error, which matters where the next digits are about 5. Returns the length; 0: they
+ * are not sure. */
+static size_t put_digits(char text[NUMBER_ROOM], double v)
+{
+    double scaled = v * 1e6, whole = floor(scaled), rest = scaled - whole;
+    if (!(scaled < 1e15) || fabs(rest - 0.5) <= scaled * 0x1p-52)
+        return 0;
+    uint64_t digits = (uint64_t)whole + (rest > 0.5);
+    char back[24];
+    size_t n = 0, len = 0;
+    for (; n < 8 || digits; digits /= 10) {
+        back[n++] = (char)('0' + digits % 10);
+        if (n == 6)
+            back[n++] = '.';
+    }
+    while (n)
+        text[len++] = back[--n];
+    return len;
+}
+
 void json_out_number(struct json_out *j, const char *key, double v)
 {
-    char text[400];
+    char text[NUMBER_ROOM];
     if (!isfinite(v)) {
         json_out_null(j, key);
         return;
     }
     begin(j, key);
-    snprintf(text, sizeof text, "%.6f", v);
-    size_t len = strlen(text);
+    size_t len = signbit(v) ? 0 : put_digits(text, v);
+    if (!len)
+        len = (size_t)snprintf(text, sizeof text, "%.6f", v);
     for (size_t i = 0; i < len; i++)
         if (text[i] == ',')
             text[i] = '.';

@@ -1,10 +1,13 @@
-/* test_json_out.c - tests texts that json_out joins are whole, however long. */
+/* test_json_out.c - texts that json_out joins are whole, however long, and numbers have the digits
+ * that printf gives them. */
 #include "analyze/common/json_out.h"
 #include "tests/test.h"
 
 #include "base/err.h"
 
 #include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LONG = 5000 };
@@ -50,11 +53,72 @@ TEST(test_joined_texts_beyond_the_ceiling)
     buf_fini(&j.buf);
 }
 
+/* What json_out_number wrote before it made digits itself. */
+static void printed(char *text, size_t room, double v)
+{
+    int len = snprintf(text, room, "%.6f", v);
+    while (len > 1 && text[len - 1] == '0' && text[len - 2] != '.')
+        text[--len] = '\0';
+}
+
+static void number_is_printed(double v)
+{
+    struct json_out j;
+    char want[400];
+    printed(want, sizeof want, v);
+    json_out_init_memory(&j, 1 << 10);
+    json_out_number(&j, NULL, v);
+    assert_int_equal(json_out_finish(&j), 0);
+    if (j.buf.len < strlen(want) || strncmp(j.buf.data, want, strlen(want)) != 0)
+        fail_msg("%.17g is %.*s, not %s", v, (int)j.buf.len, j.buf.data, want);
+    buf_fini(&j.buf);
+}
+
+TEST(test_numbers_are_rounded_as_printf_does)
+{
+    static const double some[] = {0,
+                                  -0.0,
+                                  1,
+                                  0.1,
+                                  0.5,
+                                  1e-7,
+                                  5e-7,
+                                  4.9999999e-7,
+                                  1.5e-6,
+                                  2.5e-6,
+                                  0.0000005,
+                                  0.0000015,
+                                  999999999.9999995,
+                                  1e9,
+                                  1e15,
+                                  1e300,
+                                  -1.5,
+                                  -1e-9,
+                                  0.9999995,
+                                  0.9999994999,
+                                  123456.7890125,
+                                  1e8 + 0.5e-6};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        number_is_printed(some[i]);
+    srand(5); /* NOLINT: the numbers must be the same every time */
+    for (int i = 0; i < 40000; i++) {
+        double r = rand() / (double)RAND_MAX; /* NOLINT */
+        int scale = rand() % 24 - 8;          /* NOLINT */
+        number_is_printed(r * pow(10, scale));
+        /* Halves of the last digit, and what is next to them. */
+        double half = (floor(r * 1e6) + 0.5) * 1e-6 * pow(2, rand() % 20); /* NOLINT */
+        number_is_printed(half);
+        number_is_printed(nextafter(half, 0));
+        number_is_printed(nextafter(half, 1e9));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_joined_texts_are_whole),
         cmocka_unit_test(test_joined_texts_beyond_the_ceiling),
+        cmocka_unit_test(test_numbers_are_rounded_as_printf_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
