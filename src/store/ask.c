@@ -240,6 +240,14 @@ int ask_pages(struct ask *a, ask_take take, void *arg)
     return rc;
 }
 
+/* A cell of the history that is stored as CELL_NULL is unknown; as a real it is -0. */
+static bool unknown_real(const struct ask *a, const struct page *p, unsigned column, size_t row)
+{
+    int64_t cell;
+    memcpy(&cell, (const double *)p->data[column] + row, sizeof cell);
+    return a->def->of_workspace && cell == CELL_NULL;
+}
+
 static int take_rows(void *arg, const struct page *p)
 {
     struct ask *a = arg;
@@ -251,6 +259,8 @@ static int take_rows(void *arg, const struct page *p)
             if (!page_known(p, c, i))
                 continue;
             enum store_type type = answer_stored(&a->answer, c);
+            if (type == STORE_REAL && unknown_real(a, p, c, i))
+                continue;
             row[c] = type == STORE_REAL   ? answer_real(page_real(p, c, i))
                      : type == STORE_TEXT ? answer_text(&a->answer, page_text(p, c, i))
                                           : page_int(p, c, i);
@@ -329,6 +339,7 @@ int ask_config_names(struct ask *a, unsigned column)
 static const struct question {
     const char *template;
     int (*answer)(struct ask *a);
+    bool passes; /* its pages go to the visitor as they come; no column is an id of a name */
 } questions[STORE_QUERY_COUNT] = {
     [QUERY_lanes] = {"SELECT lane, total(events), total(busy), min(first), max(last) "
                      "FROM {lane} WHERE 1 = 1 GROUP BY lane ORDER BY lane",
@@ -462,6 +473,19 @@ static const struct question {
          "[pattern? AND holds(name, $pattern)] "
          "ORDER BY started, session, total DESC, name, shape LIMIT #limit",
          NULL},
+    [QUERY_history_names] =
+        {"SELECT name, count(DISTINCT session), total(calls), total(total) AS all_time "
+         "FROM {history} WHERE coalesce(kind, 0) = coalesce($kind, 0) AND name <> ''"
+         "[app? AND app = $app][pattern? AND holds(name, $pattern)] "
+         "GROUP BY name ORDER BY all_time DESC, name LIMIT #limit",
+         NULL},
+    [QUERY_trend] =
+        {"SELECT session, started, app, host, device, shape, calls, total, p50, p99, share "
+         "FROM {history} WHERE coalesce(kind, 0) = coalesce($kind, 0)"
+         "[name? AND name = $name][app? AND app = $app][host? AND host = $host]"
+         "[shape? AND shape = $shape][from? AND started >= $from][to? AND started < $to] "
+         "ORDER BY started, session LIMIT #limit",
+         NULL, .passes = true},
 };
 
 /* Refuses values that no question with such a parameter can have. */
@@ -495,6 +519,10 @@ int ask_answer(struct ask *a, const struct store_visitor *v)
     const struct answer_names names = {a, fetch_names};
     int rc;
     a->readable = v->readable;
+    if (q->passes) {
+        ask_text(a, q->template);
+        return ask_pass(a, v);
+    }
     if (q->template) {
         ask_text(a, q->template);
         rc = ask_rows(a);

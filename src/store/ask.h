@@ -113,6 +113,9 @@ void ask_more(struct ask *a, const char *template);
  * pages to take. */
 int ask_rows(struct ask *a);
 int ask_pages(struct ask *a, ask_take take, void *arg);
+/* Gives the pages to the visitor as they come: nothing is kept, so that a long answer takes the
+ * memory of one page. The visitor may see some rows of an answer that then fails. */
+int ask_pass(struct ask *a, const struct store_visitor *v);
 
 /* In a column of the answer, replaces each negated id of a configuration by the id of its name. */
 int ask_config_names(struct ask *a, unsigned column);

@@ -90,7 +90,9 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(nothing_to_report)                                                                           \
     X(absurd_numbers)                                                                              \
     X(history_of_kernels)                                                                          \
-    X(history_of_scopes)
+    X(history_of_scopes)                                                                           \
+    X(history_of_trends)                                                                           \
+    X(history_names)
 
 #define SUITE_FILES(X)                                                                             \
     X(deleted_while_read)                                                                          \

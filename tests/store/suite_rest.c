@@ -485,3 +485,102 @@ void suite_history_of_scopes(void **state)
     assert_int_equal(a.rows, 0);
     asked_fini(&a);
 }
+
+/* Rows of a session whose real columns are unknown in the second row. */
+static void put_trend(const char *session, int64_t started, const char *name, const char *host)
+{
+    static const uint64_t first_only = 1;
+    const struct store_query_def *d = &store_queries[QUERY_kernel_history];
+    struct store_vec columns[HISTORY];
+    struct store_text texts[HISTORY][2];
+    const int64_t ints[2] = {5, 6}, starts[2] = {started, started}, kinds[2] = {0, 0};
+    const double reals[2] = {1.5, 2.5};
+    for (unsigned i = 0; i < HISTORY; i++) {
+        const char *text = i == 0 ? session : i == 3 ? host : i == 5 ? name : d->columns[i].name;
+        for (int k = 0; k < 2; k++)
+            texts[i][k] = (struct store_text){text, strlen(text)};
+        columns[i] =
+            (struct store_vec){.type = d->columns[i].type, .texts = texts[i], .reals = reals};
+        columns[i].ints = i == 1 ? starts : i == KIND ? kinds : ints;
+        if (d->columns[i].type == STORE_REAL)
+            columns[i].valid = &first_only;
+    }
+    const struct store_chunk chunk = {2, HISTORY, columns};
+    OK(suite.ops->put_history(suite.store, "w", &(struct store_history){session, &chunk}, 1, e));
+}
+
+/* Every row that the question about a trend gives is a row of kernel_history, and none is missing;
+ * an unknown number is unknown in both. */
+void suite_history_of_trends(void **state)
+{
+    static const char *const shared[] = {"session", "app", "host", "device", "shape"};
+    static const char *const numbers[] = {"started", "calls", "total", "p50", "p99", "share"};
+    struct asked all, trend;
+    size_t unknown = 0;
+    (void)state;
+    put_trend("t1", 300, "trend_a", "h1");
+    put_trend("t2", 100, "trend_a", "h2");
+    put_trend("t3", 200, "trend_b", "h1");
+    asked_init(&all, QUERY_kernel_history);
+    asked_init(&trend, QUERY_trend);
+    asked_text(&all, "name", "trend_a");
+    asked_text(&trend, "name", "trend_a");
+    asked_run(&all, NULL);
+    asked_run(&trend, NULL);
+    assert_int_equal(all.rows, 4);
+    assert_int_equal(trend.rows, 4);
+    for (size_t i = 0; i < all.rows; i++) {
+        size_t matches = 0;
+        for (size_t k = 0; k < trend.rows; k++) {
+            bool same = true;
+            for (size_t c = 0; c < sizeof shared / sizeof *shared; c++)
+                same = same && strcmp(asked_cell(&all, i, shared[c])->text,
+                                      asked_cell(&trend, k, shared[c])->text) == 0;
+            for (size_t c = 0; c < sizeof numbers / sizeof *numbers; c++) {
+                const struct asked_cell *a = asked_cell(&all, i, numbers[c]);
+                const struct asked_cell *b = asked_cell(&trend, k, numbers[c]);
+                same =
+                    same && a->known == b->known && (!a->known || (a->i == b->i && a->r == b->r));
+            }
+            matches += same;
+        }
+        assert_int_equal(matches, 1);
+        unknown += !asked_cell(&all, i, "share")->known;
+    }
+    assert_int_equal(unknown, 2);
+    asked_text(&trend, "host", "h2");
+    asked_run(&trend, NULL);
+    assert_int_equal(trend.rows, 2);
+    assert_string_equal(asked_cell(&trend, 0, "session")->text, "t2");
+    asked_int(&trend, "from", 101);
+    asked_run(&trend, NULL);
+    assert_int_equal(trend.rows, 0);
+    asked_fini(&trend);
+    asked_fini(&all);
+}
+
+void suite_history_names(void **state)
+{
+    struct asked a;
+    (void)state;
+    put_trend("n1", 300, "names_a", "h1");
+    put_trend("n2", 100, "names_a", "h2");
+    put_trend("n3", 200, "names_b", "h1");
+    asked_init(&a, QUERY_history_names);
+    asked_text(&a, "pattern", "NAMES_");
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 2);
+    assert_string_equal(asked_cell(&a, 0, "name")->text, "names_a");
+    assert_int_equal(asked_get(&a, 0, "sessions"), 2);
+    assert_int_equal(asked_get(&a, 0, "calls"), 22);
+    assert_int_equal(asked_get(&a, 0, "total"), 22);
+    assert_string_equal(asked_cell(&a, 1, "name")->text, "names_b");
+    assert_int_equal(asked_get(&a, 1, "sessions"), 1);
+    asked_int(&a, "limit", 1);
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 1);
+    asked_int(&a, "kind", 1);
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 0);
+    asked_fini(&a);
+}

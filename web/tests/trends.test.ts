@@ -1,6 +1,6 @@
 // The server's histories: positions in the picture, and what can be followed.
 import { describe, expect, it } from "vitest";
-import type { AnswerKernelHistory, History, RowUsageSum } from "../src/api/schema";
+import type { AnswerHistoryNames, History, RowUsageSum } from "../src/api/schema";
 import { sumOf } from "../src/pages/fleet/days";
 import { aroundStep, candidatesOf, dayPicture, daysOf, machinesOf, nearest, pictureOf, scaleOf, sessionsOf, shapesOf, STEP_LEAST, stepsOf } from "../src/pages/trends/trends";
 
@@ -65,9 +65,9 @@ describe("a history", () => {
 });
 
 describe("what can be followed", () => {
-  it("once each, most time first, with how many sessions have it", () => {
-    const rows = { columns: [], rows: 4, names: ["f()", "g()"], mangled: ["_Z1fv", "_Z1gv"], short_names: ["f", "g"], data: { session: ["a", "a", "b", "b"], name: [0, 0, 0, 1], calls: [1, 2, 3, 4], total: [10, 20, null, 100] } } as unknown as AnswerKernelHistory;
-    expect(candidatesOf(rows)).toEqual([
+  it("in the server's order, with the names that people read; rows without a name are none", () => {
+    const answer = { columns: [], rows: 3, names: ["g()", "f()", ""], mangled: ["_Z1gv", "_Z1fv", ""], short_names: ["g", "f", ""], data: { name: [0, 1, 2], sessions: [1, 2, 9], calls: [4, 6, 9], total: [100, 30, 9] } } as unknown as AnswerHistoryNames;
+    expect(candidatesOf(answer)).toEqual([
       { name: "g()", short: "g", symbol: "_Z1gv", sessions: 1, calls: 4, total: 100 },
       { name: "f()", short: "f", symbol: "_Z1fv", sessions: 2, calls: 6, total: 30 },
     ]);

@@ -37,8 +37,8 @@ static void put_steps(struct answering *a)
     for (size_t i = 0; i < a->found->step_count; i++) {
         const struct history_step *s = &a->found->steps[i];
         json_out_object(&a->j, NULL);
-        json_out_text(&a->j, "session", a->rows->sessions[s->at].session);
-        put_epoch(&a->j, "started", a->rows->sessions[s->at].started);
+        json_out_text(&a->j, "session", a->rows->sessions[s->at]->session);
+        put_epoch(&a->j, "started", a->rows->sessions[s->at]->started);
         json_out_small(&a->j, "p", s->p);
         json_out_number(&a->j, "before_ns", s->before);
         json_out_number(&a->j, "after_ns", s->after);
@@ -114,7 +114,7 @@ static size_t put_sessions(struct answering *a, size_t most)
         {.some = listed, .many = outliers}};
     json_out_array(&a->j, "sessions");
     for (size_t i = 0; i < a->rows->count; i++) {
-        const struct history_session *s = &a->rows->sessions[i];
+        const struct history_session *s = a->rows->sessions[i];
         const struct history_point *p = &a->rows->points[i];
         bool chosen = choose(&choices[p->outlier]);
         bool stepped = step < a->found->step_count && a->found->steps[step].at == i;
@@ -156,8 +156,8 @@ enum { DAY_MEAN, DAY_P99, DAY_SHARE, DAY_VALUES };
 static double value_of(const struct answering *a, size_t i, int which)
 {
     return which == DAY_MEAN  ? a->rows->points[i].mean
-           : which == DAY_P99 ? a->rows->sessions[i].p99
-                              : a->rows->sessions[i].share;
+           : which == DAY_P99 ? a->rows->sessions[i]->p99
+                              : a->rows->sessions[i]->share;
 }
 
 /* Writes a day, whose sessions are one day's. room: to - from values. */
@@ -167,11 +167,11 @@ static void put_day(struct answering *a, size_t from, size_t to, double *room)
     int64_t calls = 0, outliers = 0;
     size_t known = 0;
     for (size_t i = from; i < to; i++) {
-        calls += a->rows->sessions[i].calls;
+        calls += a->rows->sessions[i]->calls;
         outliers += a->rows->points[i].outlier;
     }
     json_out_object(&a->j, NULL);
-    json_out_int(&a->j, "day", day_of(a->rows->sessions[from].started));
+    json_out_int(&a->j, "day", day_of(a->rows->sessions[from]->started));
     json_out_count(&a->j, "sessions", to - from);
     json_out_int(&a->j, "calls", calls);
     for (int v = 0; v < DAY_VALUES; v++) {
@@ -191,8 +191,8 @@ static void put_days(struct answering *a, double *room)
 {
     json_out_array(&a->j, "days");
     for (size_t from = 0, to; from < a->rows->count; from = to) {
-        int64_t day = day_of(a->rows->sessions[from].started);
-        for (to = from + 1; to < a->rows->count && day_of(a->rows->sessions[to].started) == day;
+        int64_t day = day_of(a->rows->sessions[from]->started);
+        for (to = from + 1; to < a->rows->count && day_of(a->rows->sessions[to]->started) == day;
              to++)
             ;
         put_day(a, from, to, room);
@@ -250,7 +250,7 @@ static void send(struct call *c, struct history_rows *rows, const struct history
  * left out is null. */
 static void fill(const struct call *c, struct store_value args[STORE_PARAMS_MAX])
 {
-    const struct store_query_def *def = &store_queries[QUERY_kernel_history];
+    const struct store_query_def *def = &store_queries[QUERY_trend];
     for (unsigned i = 0; i < def->param_count; i++) {
         args[i] = (struct store_value){.null = true};
         if (strcmp(def->params[i].name, "limit") == 0)
@@ -273,8 +273,7 @@ static int read_rows(struct call *c, struct history_rows *rows, struct err *e)
     const struct parts *s = c->parts;
     fill(c, args);
     int rc = s->ops->query(
-        s->store, &(struct store_question){c->who.workspace, NULL, QUERY_kernel_history, args}, &v,
-        e);
+        s->store, &(struct store_question){c->who.workspace, NULL, QUERY_trend, args}, &v, e);
     return rc ? rc : history_rows_finish(rows);
 }
 
@@ -283,7 +282,7 @@ void api_history(struct call *c)
     struct history_rows rows;
     struct history found;
     struct err e = {0};
-    history_rows_init(&rows, ARG(c, history, host)->text);
+    history_rows_init(&rows);
     int rc = read_rows(c, &rows, &e);
     double *room = rc ? NULL : region_array(&rows.memory, rows.count + 1, sizeof *room);
     if (rc == 0)

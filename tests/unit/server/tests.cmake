@@ -1,5 +1,5 @@
 # The server's tables and the code that reads them.
-foreach(name alerts capture_options columns openapi origin param proxies quota ready route)
+foreach(name alerts capture_options columns history_rows openapi origin param proxies quota ready route)
   gpufl_test(${name} DEPS server-parts)
 endforeach()
 

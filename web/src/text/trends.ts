@@ -10,7 +10,7 @@ export const trends = {
   none: "No session has ended yet",
   noneText: "When a session ends, the times of its kernels and scopes are kept here. They stay when the session is deleted.",
   noneFound: "No session that has ended has anything of this name.",
-  cut: (rows: string) => `The first ${rows} rows of the server are listed; search to see more.`,
+  cut: (rows: string) => `The ${rows} with most time are listed; search to see others.`,
   choose: { name: "Name", sessions: "Sessions", calls: "Calls", total: "Time" },
   other: "Follow something else",
   filters: { app: "Application", host: "Host", shape: "Launch configuration", from: "From", to: "To" },

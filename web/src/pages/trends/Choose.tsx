@@ -14,7 +14,7 @@ import { Empty, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { candidatesOf, hasWords, KINDS, type Candidate, type Kind } from "./trends";
 
-const ROWS = 20_000;
+const ROWS = 2000;
 const head = text.choose;
 
 const number = (id: "sessions" | "calls", label: string): ColumnDef<Candidate> => ({ id, header: label, accessorKey: id, enableSorting: false, meta: { width: "110px", right: true }, cell: ({ row: { original: one } }) => <span title={exact(one[id])}>{count(one[id])}</span> });
@@ -40,9 +40,9 @@ const columnsFor = (kind: Kind, search: string, paths: ReadonlyMap<string, strin
 /** The page searches the rows that it has, by the names that people read. If the server has more
  * rows than its answer, the server searches as well; it knows the names in the program alone. */
 function useCandidates(kind: Kind, search: string) {
-  const all = useApi("kernel_history", { kind, limit: ROWS });
+  const all = useApi("history_names", { kind, limit: ROWS });
   const cut = all.data?.rows === ROWS;
-  const named = useApi("kernel_history", cut && search ? { kind, limit: ROWS, pattern: search.slice(0, 256) } : null);
+  const named = useApi("history_names", cut && search ? { kind, limit: ROWS, pattern: search.slice(0, 256) } : null);
   const found = useMemo(() => {
     if (!all.data) return undefined;
     const mine = candidatesOf(all.data).filter((one) => hasWords(one, search));

@@ -1,6 +1,6 @@
 // trends.ts - a history as the server answers it (docs/history.md), and the positions of its
 // sessions in the picture.
-import type { AnswerKernelHistory, History } from "../../api/schema";
+import type { AnswerHistoryNames, History } from "../../api/schema";
 import { nameOf, mangledOf, rowsOf, shortOf } from "../../api/columns";
 import { list, number, word, type Raw } from "../../format/raw";
 
@@ -189,16 +189,10 @@ export function hasWords({ name, short, symbol }: Pick<Candidate, "name" | "shor
   return search.toLowerCase().split(/\s+/).every((one) => all.includes(one));
 }
 
-export function candidatesOf(answer: AnswerKernelHistory): Candidate[] {
-  const found = new Map<string, Candidate & { in: Set<string> }>();
-  for (const row of rowsOf(answer)) {
+export function candidatesOf(answer: AnswerHistoryNames): Candidate[] {
+  return rowsOf(answer).flatMap((row) => {
     const symbol = mangledOf(answer, row.name) ?? "";
-    if (!symbol) continue;
-    let one = found.get(symbol);
-    if (!one) found.set(symbol, (one = { name: nameOf(answer, row.name) ?? symbol, short: shortOf(answer, row.name) ?? symbol, symbol, sessions: 0, calls: 0, total: 0, in: new Set() }));
-    one.in.add(row.session ?? "");
-    one.calls += row.calls ?? 0;
-    one.total += row.total ?? 0;
-  }
-  return [...found.values()].map(({ in: sessions, ...one }) => ({ ...one, sessions: sessions.size })).sort((a, b) => b.total - a.total);
+    if (!symbol) return [];
+    return [{ name: nameOf(answer, row.name) ?? symbol, short: shortOf(answer, row.name) ?? symbol, symbol, sessions: row.sessions ?? 0, calls: row.calls ?? 0, total: row.total ?? 0 }];
+  });
 }
