@@ -5,6 +5,7 @@
  * large numbers. */
 #include "store/kernel_sums.h"
 
+#include "base/alloc.h"
 #include "base/bins.h"
 #include "base/err.h"
 #include "wire/limits.h"
@@ -37,13 +38,16 @@ void kernel_sums_fini(struct kernel_sums *k)
 {
     rowset_fini(&k->cells);
     rowset_fini(&k->bins);
+    mem_free(k->recent);
+    k->recent = NULL;
 }
 
 void kernel_sums_clear(struct kernel_sums *k)
 {
     rowset_clear(&k->cells);
     rowset_clear(&k->bins);
-    memset(k->recent, 0, sizeof k->recent);
+    if (k->recent)
+        memset(k->recent, 0, KERNEL_SUMS_CACHE * sizeof *k->recent);
     k->rows = 0;
     k->least_start = INT64_MAX;
     k->greatest_start = INT64_MIN;
@@ -168,7 +172,9 @@ static int add_event(struct kernel_sums *k, int64_t config, int64_t stream, int6
     const int64_t key[BIN_KEY] = {config, stream, bins_of(duration)};
     uint64_t hash = ((uint64_t)config * 0x9e3779b97f4a7c15u ^ (uint64_t)key[2] * 0x2545f491u) +
                     (uint64_t)stream * 0x85ebca6bu;
-    struct kernel_place *p = &k->recent[(hash ^ hash >> 32) % KERNEL_SUMS_CACHE];
+    struct kernel_place none = {0, 0};
+    struct kernel_place *p =
+        k->recent ? &k->recent[(hash ^ hash >> 32) % KERNEL_SUMS_CACHE] : &none;
     const struct kernel_bin *found = p->bin ? kernel_sums_bin(k, p->bin - 1) : NULL;
     if (!found || found->config != config || found->stream != stream || found->bin != key[2]) {
         int rc = find_place(k, key, p);
@@ -192,6 +198,8 @@ int kernel_sums_add(struct kernel_sums *k, const int64_t *start, const int64_t *
 {
     int rc = 0;
     k->rows += (int64_t)n;
+    if (!k->recent && k->rows > KERNEL_SUMS_FEW)
+        k->recent = mem_array(KERNEL_SUMS_CACHE, sizeof *k->recent); /* NULL: looked up each time */
     for (size_t i = 0; start && duration && !rc && i < n; i++) {
         if (!wire_event_ok(start[i], duration[i]))
             continue;

@@ -12,8 +12,9 @@
 #include "wire/rowset.h"
 
 enum {
-    KERNEL_SLICE = 1 << 19,     /* rows of a slice */
-    KERNEL_SUMS_CACHE = 1 << 12 /* cache of recent bins, by a hash of their keys */
+    KERNEL_SLICE = 1 << 19,      /* rows of a slice */
+    KERNEL_SUMS_CACHE = 1 << 12, /* cache of recent bins, by a hash of their keys */
+    KERNEL_SUMS_FEW = 1 << 12    /* as few rows need no cache: many sessions have no more */
 };
 
 /* Holds sums of kernels of one configuration and stream. A row of a rowset: int64_t throughout. */
@@ -38,7 +39,7 @@ struct kernel_sums {
     struct rowset cells, bins;
     struct kernel_place { /* index of a key's sums + 1; 0: nothing here */
         uint32_t cell, bin;
-    } recent[KERNEL_SUMS_CACHE];
+    } * recent;                          /* owned: KERNEL_SUMS_CACHE; NULL: no cache */
     int64_t rows;                        /* rows taken, events or not */
     int64_t least_start, greatest_start; /* of the events; greatest < least: none */
 };

@@ -28,7 +28,8 @@ void registry_init(struct registry *r)
 void registry_forget(struct registry *r)
 {
     mem_free(r->names);
-    r->names = NULL;
+    mem_free(r->last_names);
+    r->names = r->last_names = NULL;
 }
 
 void registry_fini(struct registry *r)
@@ -99,30 +100,46 @@ static void set_kept(struct registry *r, struct registry_name *n, const char *te
     r->unnamed--;
 }
 
+static struct registry_name *names_new(struct registry_name **names)
+{
+    if (!*names)
+        *names = mem_array(REGISTRY_NAMES, sizeof **names);
+    return *names;
+}
+
+/* Returns where a name is kept. Names with less ids than REGISTRY_NAMES need one array. NULL: out
+ * of memory. */
+static struct registry_name *name_place(struct registry *r, uint32_t id)
+{
+    size_t at = id % REGISTRY_NAMES;
+    if (!names_new(&r->names))
+        return NULL;
+    if (!r->names[at].id || r->names[at].id >= id)
+        return &r->names[at];
+    return names_new(&r->last_names) ? &r->last_names[at] : NULL;
+}
+
 int registry_name(struct registry *r, uint32_t id, const char *text, size_t len)
 {
     if (len >= REGISTRY_TEXT)
         return 0;
-    if (!r->names && !(r->names = mem_array((size_t)2 * REGISTRY_NAMES, sizeof *r->names)))
-        return GPUFL_E_NOMEM;
     struct registry_name *kept = r->unnamed ? kept_name(r, id) : NULL;
     if (kept)
         set_kept(r, kept, text, len);
-    struct registry_name *first = &r->names[id % REGISTRY_NAMES], *last = first + REGISTRY_NAMES;
-    last->id = id;
-    printable_copy(last->text, sizeof last->text, text, len);
-    if (!first->id || first->id > id)
-        *first = *last;
+    struct registry_name *place = name_place(r, id);
+    if (!place)
+        return GPUFL_E_NOMEM;
+    place->id = id;
+    printable_copy(place->text, sizeof place->text, text, len);
     return 0;
 }
 
 static const char *known_text(const struct registry *r, uint32_t id)
 {
-    const struct registry_name *first = r->names ? &r->names[id % REGISTRY_NAMES] : NULL;
-    return !first                           ? ""
-           : first->id == id                ? first->text
-           : first[REGISTRY_NAMES].id == id ? first[REGISTRY_NAMES].text
-                                            : "";
+    size_t at = id % REGISTRY_NAMES;
+    return r->names && r->names[at].id == id             ? r->names[at].text
+           : r->last_names && r->last_names[at].id == id ? r->last_names[at].text
+                                                         : "";
 }
 
 /* Returns the name in a GPU's row: kept from here on, also where no name record has come yet.

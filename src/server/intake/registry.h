@@ -48,8 +48,8 @@ struct registry {
     int64_t pass, passes; /* number of this pass, and of all */
     char config[96];      /* "NAME, version N" of the server's configuration; "": none */
     bool labelled, passed, configured; /* the labels run, pass and config have been written */
-    /* Owned: the first and last names, by id; NULL: none yet. */
-    struct registry_name *names;
+    /* Owned: the first names, by id, and the last of those after them; NULL: none yet. */
+    struct registry_name *names, *last_names;
     /* Owned: REGISTRY_KEPT items at most; text "": its name record has not come yet. */
     struct registry_name *kept;
     size_t kept_count, kept_cap, unnamed; /* unnamed: items of `kept` without a text */
