@@ -1,7 +1,8 @@
-/* order.h - the order of many numbers, in a time that grows with their number only.
+/* order.h - sorts many numbers, in a time that grows with their number only.
  *
  * A history has a hundred thousand means, which are ranked and whose medians are asked for several
- * times; qsort with a comparison takes ten times as long. Functions without state; any thread. */
+ * times; qsort with a comparison takes ten times as long. The functions have no state. Called by
+ * any thread. */
 #ifndef GPUFL_ANALYZE_COMMON_ORDER_H
 #define GPUFL_ANALYZE_COMMON_ORDER_H
 

@@ -251,7 +251,8 @@ static void divide(const struct series *s, struct segment g, size_t at)
     memcpy(s->order + before, s->room, after * sizeof *s->room);
 }
 
-/* K = max |U_t| with U_t = 2 x (ranks up to t) - t (n + 1); p = 2 exp(-6 K^2 / (n^3 + n^2)). */
+/* Computes K = max |U_t| with U_t = 2 x (ranks up to t) - t (n + 1); p = 2 exp(-6 K^2 / (n^3 +
+ * n^2)). */
 static struct stats_step pettitt(const struct series *s, struct segment g)
 {
     struct stats_step best = {0, 1};

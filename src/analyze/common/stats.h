@@ -70,7 +70,7 @@ int stats_false_alarms(double *p, size_t n);
 
 /* ---- a series -------------------------------------------------------------------------------- */
 
-/* The median; moves the values. NAN if n is 0. */
+/* Returns the median; moves the values. NAN if n is 0. */
 double stats_median(double *values, size_t n);
 
 /* Returns 1.4826 x the median of the distances from the median. For a normal distribution this is

@@ -138,7 +138,7 @@ static double ratio_at(const struct work *w, size_t k)
     return w->points[w->order[k]].ratio;
 }
 
-/* Points by ratio, their ranks, and the ties among them. */
+/* Sorts the points by ratio, and finds their ranks and the ties among them. */
 static int rank_points(struct work *w)
 {
     for (size_t i = 0; i < w->n; i++)

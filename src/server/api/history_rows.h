@@ -1,5 +1,5 @@
 /* history_rows.h - collects rows of the question trend by session, as a series in order of time.
- * Owner's thread. */
+ * Called by the owner's thread only. */
 #ifndef GPUFL_SERVER_API_HISTORY_ROWS_H
 #define GPUFL_SERVER_API_HISTORY_ROWS_H
 
