@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { reasonsOf } from "../src/pages/fleet/GpuCard";
 import { gpuName, hostName, withNewer } from "../src/pages/fleet/fresh";
+import { attention, gpuOf } from "../src/pages/fleet/health";
 
 const row = (uuid: string, seen: string | null, power: number, sessions = 3) => ({ host: "n1", uuid, seen, state: { power }, sessions });
 const reported = (...rows: ReturnType<typeof row>[]) => new Map(rows.map((one) => [gpuName(one), one]));
@@ -31,4 +32,11 @@ describe("why clocks are low", () => {
     expect(of("nvidia")).toBe("power cap, hardware slowdown, too hot");
     expect(of("amd")).toBe("power cap, another limit of the hardware, regulators or board too hot");
   });
+});
+
+describe("how many GPUs need attention", () => {
+  const NOW = 1_700_000_000_000;
+  const gpu = (temperature: number, agoMs: number) => gpuOf({ seen: `${NOW - agoMs}000000`, state: { temperature }, sessions: 0, memory: null } as never, NOW);
+  it("counts those with a recent contact", () => expect(attention([gpu(90, 0), gpu(40, 0), gpu(90, 3_600_000)])).toBe(1));
+  it("is unknown if no GPU has one, and without GPUs", () => expect([attention([gpu(90, 3_600_000)]), attention([])]).toEqual([null, null]));
 });

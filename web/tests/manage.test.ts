@@ -7,11 +7,12 @@ import type { AnswerConfigs, Comparison, Me, RowGpuNow, RowSession } from "../sr
 import { makeParser, type LiveEvent } from "../src/api/stream";
 import { Who } from "../src/api/who";
 import { workspacesOf } from "../src/pages/account/Account";
-import { change } from "../src/format/format";
+import { change, date } from "../src/format/format";
 import { idsIn, idsOf, kernelsOf } from "../src/pages/compare/model";
 import { barsOf, dayFrom, dayText, heightsOf, rangeOf } from "../src/pages/fleet/days";
 import { hours } from "../src/pages/fleet/DayBars";
 import { gpuOf, isSilent, meanUtil, shortUuids } from "../src/pages/fleet/health";
+import { quietText, unknownText } from "../src/pages/alerts/known";
 import { bodyOf, conditionOf, draftOf, METRICS, newDraft, withKind, withMetric } from "../src/pages/alerts/rules";
 import { codeOf, configsOf, hotFirst, stallsOf } from "../src/pages/kernels/deep";
 import { hashToken } from "../src/pages/login/next";
@@ -280,6 +281,26 @@ describe("alerts", () => {
     expect(columns.filter((name) => !METRICS[name])).toEqual([]);
     expect(Object.keys(METRICS).filter((name) => !alerts.metrics[name])).toEqual([]);
     expect(new Set(Object.keys(METRICS).map((name) => alerts.metrics[name])).size).toBe(Object.keys(METRICS).length);
+  });
+  describe("what is known of conditions", () => {
+    const NOW = 1_700_000_000_000;
+    const rule = (subject: string, enabled = true, kind = "metric") => ({ subject, enabled, kind });
+    const sampled = (agoMs: number) => ({ state: { time: `${NOW - agoMs}000000`, cpu: 100 } });
+    const [hot, silent, finding] = [rule("host.cpu"), rule("gpu.silent"), rule("", true, "insight")];
+    it("without recent samples, nothing is", () => {
+      const said = quietText([hot], [sampled(7_200_000), sampled(3_600_000)], NOW);
+      expect(said).toBe(alerts.allUnknown(date(`${NOW - 3_600_000}000000`)));
+      expect(said).not.toContain("No condition holds");
+      expect(quietText([hot], [{ state: {} }], NOW)).toBe(alerts.neverKnown);
+      expect(quietText([hot], [], NOW)).toBe(alerts.neverKnown);
+      expect(unknownText([hot], [sampled(7_200_000)], NOW)).toContain("are unknown"); // next to alerts that hold
+    });
+    it("with samples of some, those of the others are not", () => expect(quietText([hot], [sampled(0), sampled(3_600_000), { state: {} }], NOW)).toBe(alerts.partUnknown("2", "3")));
+    it("with recent samples, all are", () => expect(quietText([hot], [sampled(0), sampled(119_000)], NOW)).toBe(alerts.nowNone));
+    it("findings and silence need no samples; a rule that is off is not checked", () => {
+      for (const known of [silent, finding]) expect(quietText([known, rule("host.cpu", false)], [sampled(7_200_000)], NOW)).toBe(alerts.nowNone);
+      expect([quietText([], [], NOW), quietText([rule("host.cpu", false)], [sampled(0)], NOW)]).toEqual([alerts.noneEnabled, alerts.noneEnabled]);
+    });
   });
   it("what is no number is no rule", () => {
     for (const bad of [{ threshold: "" }, { threshold: "x" }, { hold: "-1" }]) expect(bodyOf({ ...newDraft(), name: "n", ...bad })).toBeNull();

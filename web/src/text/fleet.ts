@@ -5,7 +5,7 @@ export const fleet = {
   views: { cards: "Cards", table: "Table" },
   view: "How GPUs are shown",
   counts: { hosts: "Hosts", gpus: "GPUs", running: "Sessions running", util: "Mean utilisation", attention: "Need attention" },
-  countsNote: { fresh: (n: string) => `${n} with a recent contact`, none: "no problem is known", silent: (n: string) => `${n} silent` },
+  countsNote: { fresh: (n: string) => `${n} with a recent contact`, none: "no problem is known", nobody: "no GPU reports", silent: (n: string) => `${n} silent` },
   health: { failing: "failing", hot: "hot", throttled: "throttled", full: "memory full", idle: "idle, but held", free: "free", busy: "busy", silent: "silent" } as Record<string, string>,
   healthText: {
     failing: "It has uncorrected memory errors, or lower clocks because of hardware.",

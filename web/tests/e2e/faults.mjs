@@ -330,7 +330,7 @@ async function fleet(page) {
   const faded = await page.locator(".gpu-silent .meter").evaluateAll((bars) => bars.map((bar) => Number(/\/ ([\d.]+)\)/.exec(getComputedStyle(bar).backgroundImage)?.[1] ?? 1)));
   check(faded.length > 0 && faded.every((opacity) => opacity < 0.6), `fleet: bars of old values are faded: ${faded}`);
   const stats = await page.locator(".stats").first().innerText();
-  check(!stats.includes("no problem is known") && /\d silent/.test(stats), `fleet: ${stats.replaceAll("\n", " ")}`);
+  check(/^Need attention\s+–\s+no GPU reports/.test(stats), `fleet: whether silent GPUs need attention is unknown: ${stats.replaceAll("\n", " ")}`);
   await shots(page, "fleet");
   await open(page, "/?view=table");
   await t.legible(page, "fleet, table");
@@ -354,6 +354,15 @@ async function fleet(page) {
   const panels = await page.locator("main .panel").evaluateAll((all) => all.map((panel) => [panel.querySelector("h2")?.innerText ?? "", panel.querySelector("td, dd, svg, canvas") !== null]));
   check(panels.length > 1 && panels.every(([, filled]) => filled), `host: panels without content: ${JSON.stringify(panels)}`);
   await shots(page, "host");
+}
+
+/** Without recent samples the conditions of rules are unknown, and not false. */
+async function alerts(page) {
+  await open(page, "/alerts");
+  const now = page.locator(".panel", { has: page.getByRole("heading", { name: "Now" }) });
+  await now.getByText(/^No host has reported since .*20\d\d.*: conditions about hosts and GPUs are unknown\.$/).waitFor();
+  check(!(await now.innerText()).includes("No condition holds"), `alerts: nothing is known of silent hosts: ${await now.innerText()}`);
+  await shots(page, "alerts");
 }
 
 /** A hint leads to columns that are out of view; on paper all rows and columns are present. */
@@ -405,7 +414,7 @@ async function local() {
 }
 
 const answer = Object.fromEntries(Object.entries({ bar, opened, shares, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
-const steps = { ...answer, lossy, launched, ownCode, flame, selves, strip, secret, evidence, trends, system, sampleTip, fleet, kernels, local };
+const steps = { ...answer, lossy, launched, ownCode, flame, selves, strip, secret, evidence, trends, system, sampleTip, fleet, alerts, kernels, local };
 try {
   const page = await visitor(context, origin);
   await firstAccount(page, server);

@@ -14,7 +14,9 @@ import { Ask } from "../../ui/forms";
 import { dateColumn, Listing, type Column } from "../../ui/Listing";
 import { Words } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
+import { FRESH as ON_FLEET, useNow } from "../fleet/fresh";
 import "./alerts.css";
+import { quietText, unknownText } from "./known";
 import { conditionOf } from "./rules";
 import { RuleForm } from "./RuleForm";
 
@@ -42,10 +44,21 @@ const DELIVERY: Column<RowDelivery>[] = [
 
 function Now() {
   const asked = useApi("firings_open", {}, FRESH);
+  const rules = useApi("alerts", {}, FRESH);
+  const hosts = useApi("hosts", {}, ON_FLEET);
+  const gpus = useApi("gpus", {}, ON_FLEET);
+  const now = useNow(hosts.data, gpus.data);
+  const all = [asked, rules, hosts, gpus];
+  const failed = all.find(({ problem, data }) => problem && !data);
+  if (failed) return <Panel title={text.now}><ProblemView problem={failed.problem!} again={() => all.forEach(({ again }) => again())} /></Panel>;
+  if (!asked.data || !rules.data || !hosts.data || !gpus.data) return <Panel title={text.now}><Skeleton rows={2} /></Panel>;
+  const watched = [...hosts.data.rows, ...gpus.data.rows];
+  const firing = asked.data.rows.length > 0;
+  const said = firing ? unknownText(rules.data.rows, watched, now) : quietText(rules.data.rows, watched, now);
   return (
     <Panel title={text.now}>
-      {asked.problem && !asked.data && <ProblemView problem={asked.problem} again={asked.again} />}
-      {!asked.data ? <Skeleton rows={2} /> : asked.data.rows.length === 0 ? <p className="panel-body quiet">{text.nowNone}</p> : <Firings rows={asked.data.rows} />}
+      {said && <p className="panel-body quiet">{said}</p>}
+      {firing && <Firings rows={asked.data.rows} />}
     </Panel>
   );
 }

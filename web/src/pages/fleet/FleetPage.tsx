@@ -113,6 +113,13 @@ function Running() {
   );
 }
 
+/** What the number of GPUs that need attention leaves out: nothing is known of silent GPUs. */
+function attentionNote(all: number, fresh: number, urgent: number): string | undefined {
+  if (fresh === 0) return text.countsNote.nobody;
+  if (fresh < all) return text.countsNote.silent(count(all - fresh));
+  return urgent ? undefined : text.countsNote.none;
+}
+
 const SHOWN: readonly Health[] = ["failing", "hot", "throttled", "full", "idle", "busy", "free", "silent"];
 
 function Filters({ gpus, show, onShow }: { gpus: Gpu[]; show: string; onShow: (show: string) => void }) {
@@ -170,7 +177,7 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
       </div>
       <Stats
         items={[
-          { label: text.counts.attention, value: <span className={urgent ? "captured-lost" : ""}>{count(urgent)}</span>, note: fresh < gpus.length ? text.countsNote.silent(count(gpus.length - fresh)) : urgent ? undefined : text.countsNote.none },
+          { label: text.counts.attention, value: <span className={urgent ? "captured-lost" : ""}>{count(urgent)}</span>, note: attentionNote(gpus.length, fresh, urgent ?? 0) },
           { label: text.counts.gpus, value: count(gpus.length), note: text.countsNote.fresh(count(fresh)) },
           { label: text.counts.hosts, value: count(hostRows.length) },
           { label: text.counts.running, value: count(hostRows.reduce((sum, host) => sum + (host.sessions ?? 0), 0)) },

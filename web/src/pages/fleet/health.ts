@@ -80,7 +80,9 @@ export function gpuOf(row: RowGpuNow, nowMs: number): Gpu {
 export const byUrgency = (a: Gpu, b: Gpu): number => rank(a) - rank(b) || a.host.localeCompare(b.host) || (a.number ?? 0) - (b.number ?? 0);
 const rank = (gpu: Gpu): number => ["bad", "warn"].indexOf(gpu.tone) + 1 || 3;
 
-export const attention = (gpus: readonly Gpu[]): number => gpus.filter((gpu) => gpu.tone === "bad" || gpu.tone === "warn").length;
+/** How many GPUs need attention, of those with a recent contact; null: no GPU has one. */
+export const attention = (gpus: readonly Gpu[]): number | null =>
+  gpus.every((gpu) => gpu.health === "silent") ? null : gpus.filter((gpu) => gpu.tone === "bad" || gpu.tone === "warn").length;
 
 /** Mean of the known values of the GPUs with a recent contact; null: none is known. */
 export function meanUtil(gpus: readonly Gpu[]): number | null {
