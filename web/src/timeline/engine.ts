@@ -15,7 +15,7 @@ import { Names } from "./names";
 import { Painter } from "./paint";
 import type { Piece } from "./piece";
 import { Pieces, type Line, type Want } from "./pieces";
-import { SIDE, SIDE_NARROW, timeAt, TOP, type Flow, type Picked, type Scene } from "./scene";
+import { SIDE_NARROW, sideOf, timeAt, TOP, type Flow, type Picked, type Scene } from "./scene";
 import type { Hovered, Reveal, Shown } from "./shown";
 import type { Tint } from "./tint";
 import { timelineText as text } from "../text/timeline";
@@ -72,7 +72,7 @@ export class Engine {
     const view = { from: 0, to: 1 };
     const empty: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
     this.scene = {
-      width: 0, height: 0, side: SIDE, unit: 1, ratio: 1, view, bounds: view, scroll: 0, lanes: [], heads: new Map(), miniLabel: text.miniLabel, tracks: [], layout: empty,
+      width: 0, height: 0, side: SIDE_NARROW, unit: 1, ratio: 1, view, bounds: view, scroll: 0, lanes: [], heads: new Map(), miniLabel: text.miniLabel, tracks: [], layout: empty,
       segments: (lane) => this.laned.segments(lane),
       points: (track) => this.metrics.points(track),
       blockLane: (lane) => this.laned.at(lane),
@@ -127,7 +127,7 @@ export class Engine {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.askTimer);
     clearTimeout(this.restTimer);
-    this.askTimer = this.restTimer = 0;
+    this.askTimer = this.restTimer = this.frame = 0;
     this.pieces?.close();
     this.pieces = null;
     this.parts = null;
@@ -140,7 +140,7 @@ export class Engine {
     scene.unit = Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / LETTERS);
     scene.width = Math.max(SIDE_NARROW + 80, parts.scroller.clientWidth / scene.unit);
     scene.height = parts.scroller.clientHeight / scene.unit;
-    scene.side = scene.width < 700 ? SIDE_NARROW : SIDE;
+    scene.side = sideOf(scene.width);
     scene.ratio = Math.min(3, window.devicePixelRatio || 1) * scene.unit;
     this.miniHeight = parts.mini.clientHeight / scene.unit;
     for (const [canvas, height] of [[parts.canvas, scene.height], [parts.mini, this.miniHeight]] as const) {

@@ -11,8 +11,11 @@ import type { Piece } from "./piece";
 import type { Tint } from "./tint";
 import type { View } from "./view";
 
-export const SIDE = 196; // units of the drawing: titles of the rows
-export const SIDE_NARROW = 104; // on a phone
+export const SIDE_NARROW = 104; // units of the drawing: titles of the rows on a phone
+const SIDE = 196;
+const SIDE_MOST = 264; // the names of all usual GPUs have room
+const SIDE_PART = 0.145; // of a drawing that is wide enough
+const PHONE = 700;
 export const TOP = 30; // the axis
 
 export interface Picked {
@@ -74,6 +77,9 @@ export interface Scene {
   flagged: Bookmark | null; // the bookmark under the pointer
   searching: boolean;
 }
+
+/** The width of the rows' titles next to a drawing of that width. */
+export const sideOf = (width: number): number => (width < PHONE ? SIDE_NARROW : Math.round(Math.min(SIDE_MOST, Math.max(SIDE, width * SIDE_PART))));
 
 export const pxPerNs = (scene: Scene): number => (scene.width - scene.side) / (scene.view.to - scene.view.from);
 export const xOf = (scene: Scene, time: number): number => scene.side + (time - scene.view.from) * pxPerNs(scene);

@@ -1,18 +1,17 @@
 // Icicle.tsx - a tree as rows of rectangles on a canvas, the root at the top: for stacks and for
 // scopes. It has mouse, keyboard and zoom; screen readers get the chosen rectangle as text.
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, type CSSProperties } from "react";
 import { duration, percent } from "../../format/format";
 import { flameText as text } from "../../text/flame";
 import { coloursOf, type Colours } from "../../timeline/colours";
 import { colourOf } from "../../timeline/names";
-import { token, useTheme } from "../../ui/theme";
+import { axisFont, grown, token, useLetters, useTheme } from "../../ui/theme";
 import { rectAt, rectsOf, step, type Rect, type Tree, type Way } from "./tree";
 import "./flame.css";
 
-const ROW = 21; // CSS px
+const ROW = 21; // px of a row, which grows with the page's letters
 const LEAST = 1; // px; a narrower rectangle is not drawn
 const ROWS = 300;
-const FONT = '12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 const WAYS: Record<string, Way> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
 
 interface Props {
@@ -37,19 +36,22 @@ export interface Paint {
 interface Look {
   paint: ((node: number) => Paint) | undefined;
   colours: Colours;
-  width: number;
+  width: number; // CSS px, as all lengths of a look
+  row: number;
+  font: string;
   chosen: number;
   hover: number;
   found: ReadonlySet<number> | null;
 }
 
 function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], height: number, look: Look): void {
-  const { colours, width, found, paint } = look;
+  const { colours, width, row: high, found, paint } = look;
+  const unit = high / ROW;
   const ratio = Math.min(3, window.devicePixelRatio || 1);
   to.setTransform(ratio, 0, 0, ratio, 0, 0);
   to.fillStyle = colours.surface;
   to.fillRect(0, 0, width, height);
-  to.font = FONT;
+  to.font = look.font;
   to.textBaseline = "middle";
   for (const { node, x0, x1, row } of rects) {
     const { name } = tree[node]!;
@@ -60,16 +62,16 @@ function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], 
     to.globalAlpha = pale ? 0.25 : 1;
     const own = paint?.(node);
     to.fillStyle = own ? own.fill : node === 0 ? colours.surface2 : colours.css[at]!;
-    to.fillRect(x, row * ROW, wide, ROW - 1);
+    to.fillRect(x, row * high, wide, high - 1);
     to.globalAlpha = 1;
     if (node === look.chosen || node === look.hover) {
       to.strokeStyle = node === look.chosen ? colours.accent : colours.text;
       to.lineWidth = node === look.chosen ? 2.5 : 1;
-      to.strokeRect(x + 1, row * ROW + 1, Math.max(1, wide - 2), ROW - 3);
+      to.strokeRect(x + 1, row * high + 1, Math.max(1, wide - 2), high - 3);
     }
-    if (wide < 24) continue;
+    if (wide < 24 * unit) continue;
     to.fillStyle = pale ? colours.text : own ? own.ink : node === 0 ? colours.text : colours.ink[at]!;
-    to.fillText(fitted(to, name, wide - 9), x + 5, row * ROW + ROW / 2);
+    to.fillText(fitted(to, name, wide - 9 * unit), x + 5 * unit, row * high + high / 2);
   }
 }
 
@@ -90,7 +92,9 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
   const at = tree[chosen] ? chosen : 0;
   const rects = useMemo(() => (width > 0 ? rectsOf(tree, focus, LEAST / width, ROWS) : []), [tree, focus, width]);
   const rows = useMemo(() => rects.reduce((most, rect) => Math.max(most, rect.row), 0) + 1, [rects]);
-  const height = rows * ROW;
+  const letters = useLetters();
+  const [row, font] = useMemo(() => [grown(ROW), axisFont()], [letters]);
+  const height = rows * row;
   const colours = useMemo(() => coloursOf(token), [theme]);
 
   // The height is set before the first paint, so that the rows do not push away what is below them.
@@ -111,12 +115,12 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
   }, [width, height]);
   useEffect(() => {
     const to = canvas.current?.getContext("2d");
-    if (to && width > 0) draw(to, tree, rects, height, { colours, width, chosen: at, hover, found, paint });
-  }, [tree, rects, width, height, colours, at, hover, found, paint]);
+    if (to && width > 0) draw(to, tree, rects, height, { colours, width, row, font, chosen: at, hover, found, paint });
+  }, [tree, rects, width, height, row, font, colours, at, hover, found, paint]);
 
   const under = (event: { clientX: number; clientY: number }): number => {
     const place = canvas.current!.getBoundingClientRect();
-    return rectAt(rects, (event.clientX - place.left) / width, Math.floor((event.clientY - place.top) / ROW))?.node ?? -1;
+    return rectAt(rects, (event.clientX - place.left) / width, Math.floor((event.clientY - place.top) / row))?.node ?? -1;
   };
   function key(event: React.KeyboardEvent): void {
     const way = WAYS[event.key];
@@ -136,7 +140,7 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
   const part = (node: number): string => percent(tree[0]!.total > 0 ? tree[node]!.total / tree[0]!.total : null);
   return (
     <div className="icicle">
-      <div className="icicle-box" ref={box} tabIndex={0} role="application" aria-label={label} onKeyDown={key}>
+      <div className="icicle-box" ref={box} style={{ "--icicle-row": `${row}px` } as CSSProperties} tabIndex={0} role="application" aria-label={label} onKeyDown={key}>
         <canvas
           ref={canvas}
           style={{ width: "100%", height }}
