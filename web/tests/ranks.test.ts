@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { AnswerLanes, RowSession } from "../src/api/schema";
 import { ranksBeside, RANKS_MOST } from "../src/pages/timeline/TimelinePage";
-import { LanePieces, NOTHING } from "../src/timeline/lanePieces";
+import { LanePieces } from "../src/timeline/lanePieces";
 import { CATEGORIES, groupOfRank, HEIGHT, laneIdOf, type Group, type Lane } from "../src/timeline/lanes";
 import { keyOfRow, layOut } from "../src/timeline/layout";
 import type { Piece } from "../src/timeline/piece";
@@ -44,7 +44,7 @@ describe("lanes of ranks", () => {
     expect([segments[0]!.from, segments.at(-1)!.to]).toEqual([0, 1e6]);
     pieces.forget();
     Object.assign(scene, { view: { from: 0, to: 1e6 } });
-    expect(pieces.segments(0)).toBe(NOTHING);
+    expect([pieces.segments(0), pieces.gaps(0)]).toEqual([[], []]);
     expect(pieces.wants([0]).first.filter(({ key }) => key.startsWith("r"))).toEqual([]);
   });
 });

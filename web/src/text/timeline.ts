@@ -17,6 +17,7 @@ export const timelineText = {
   miniLabel: "GPU work, whole session",
   miniShort: "GPU work",
   miniNone: "No GPU work was recorded.",
+  miniWaits: "Not loaded yet",
   ranks: "Ranks of the run",
   ranksText: "The GPU work of each process of the run, on one clock. Click a strip for the process's own timeline at that place.",
   ranksCut: (shown: string, all: string) => `The first ${shown} of ${all} processes are shown.`,

@@ -73,7 +73,7 @@ export class Engine {
     const empty: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
     this.scene = {
       width: 0, height: 0, side: SIDE_NARROW, unit: 1, ratio: 1, view, bounds: view, scroll: 0, lanes: [], heads: new Map(), miniLabel: text.miniLabel, tracks: [], layout: empty,
-      segments: (lane) => this.laned.segments(lane),
+      segments: (lane) => this.laned.segments(lane), gaps: (lane) => this.laned.gaps(lane),
       points: (track) => this.metrics.points(track),
       blockLane: (lane) => this.laned.at(lane),
       names: this.names, lines: NO_LINES, tint: "name", colours, active: null, closed: this.wishes.closed, selected: null, hover: null, cursor: null, pointed: null, range: null, flows: [], bookmarks: [], flagged: null, searching: false,
@@ -359,7 +359,7 @@ export class Engine {
     if (this.speed.pan || this.speed.zoom) this.holdOn(now);
     this.laned.forget();
     this.painter.paint(pens.main, scene);
-    paintMini(pens.mini, scene, this.laned.miniSegments(), this.laned.miniLanes, this.miniHeight);
+    paintMini(pens.mini, scene, this.laned.mini(), this.laned.miniLanes, this.miniHeight);
     paintMiniBookmarks(pens.mini, scene);
     this.frames++;
   }

@@ -9,22 +9,30 @@ import type { Piece } from "./piece";
 import type { Want } from "./pieces";
 import type { Scene } from "./scene";
 import type { View } from "./view";
+import { gapsOf, within } from "./waiting";
 
 const FEW_MARKS = 400; // of a lane; a block of such lanes is asked for without sums at any zoom
 const ALONE = 1e6; // events; a lane with more is a block of its own, so that other lanes are not summed because of it
 const ofMarks = (lane: Lane): number => (lane.events <= FEW_MARKS ? 2 : ALONE + lane.ref);
 const kindOf = (lane: Lane): number => (lane.piece ? -1 : lane.rank ? 3 + lane.rank.number : lane.kind === KIND.mark ? ofMarks(lane) : Number(isLook(lane.kind)));
+const NO_GAPS: readonly View[] = [];
 /** The whole visible part of the lane is known, and it is empty. */
-export const NOTHING: readonly Segment[] = [];
+const NOTHING: Resolved = { segments: [], gaps: NO_GAPS };
 const shifted = (view: View, by: number): View => ({ from: view.from - by, to: view.to - by });
 const isWork = (lane: Lane): boolean => lane.kind === KIND.kernel || lane.kind === KIND.run;
+
+/** The pieces of a block's visible part that are here. */
+export interface Resolved {
+  segments: readonly Segment[];
+  gaps: readonly View[]; // the parts that have not arrived, on the block's clock
+}
 
 export class LanePieces {
   looked: readonly number[] = []; // threads with captured launches
   private blocks: readonly Block[] = [];
   private spots: readonly Spot[] = [];
   private miniBlock: Block | null = null;
-  private resolved = new Map<number, readonly Segment[]>();
+  private resolved = new Map<number, Resolved>();
 
   constructor(
     private readonly session: string,
@@ -99,6 +107,15 @@ export class LanePieces {
   segments(lane: number): readonly Segment[] {
     const { piece } = this.scene.lanes[lane]!;
     if (piece) return [{ piece, ...this.scene.view }];
+    return this.found(lane).segments;
+  }
+
+  /** The visible parts of the lane that have not arrived yet, on its clock. */
+  gaps(lane: number): readonly View[] {
+    return this.scene.lanes[lane]!.piece ? NO_GAPS : this.found(lane).gaps;
+  }
+
+  private found(lane: number): Resolved {
     const number = this.spots[lane]!.block;
     let found = this.resolved.get(number);
     if (!found) {
@@ -108,16 +125,21 @@ export class LanePieces {
     return found;
   }
 
-  miniSegments(): Segment[] {
-    if (!this.miniBlock) return [];
+  /** What the strip shows, and the parts of it that have not arrived. */
+  mini(): Resolved {
+    if (!this.miniBlock) return NOTHING;
     const { bounds } = this.clockOf(this.miniBlock);
-    return resolve(this.get, this.miniBlock, this.miniLod(), this.topOf(this.miniBlock), bounds);
+    const segments = resolve(this.get, this.miniBlock, this.miniLod(), this.topOf(this.miniBlock), bounds);
+    return { segments, gaps: gapsOf(segments, bounds) };
   }
 
-  private resolveBlock(block: Block): readonly Segment[] {
+  private resolveBlock(block: Block): Resolved {
     const { view, bounds } = this.clockOf(block);
-    const seen = block.rank ? { from: Math.max(view.from, bounds.from), to: Math.min(view.to, bounds.to) } : view;
-    return seen.from >= seen.to ? NOTHING : resolve(this.get, block, lodOf(block, view, this.px()), this.topOf(block), seen);
+    const asked = within(view, bounds); // nothing is asked for outside the session
+    const seen = block.rank ? asked : view;
+    if (seen.from >= seen.to) return NOTHING;
+    const segments = resolve(this.get, block, lodOf(block, view, this.px()), this.topOf(block), seen);
+    return { segments, gaps: gapsOf(segments, asked) };
   }
 
   private wantOf(block: Block, lod: Lod, index: number): Want {

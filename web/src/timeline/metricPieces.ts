@@ -12,7 +12,7 @@ import type { View } from "./view";
 const HELD_STEPS = 4_000; // steps of allocated memory over the whole session, because the server sums from its start
 const HELD_FINE = 10; // times as many steps for a view shorter than this fraction of the session
 const SERIES_LEAST = 6; // m: samples are some 100 ms apart, a line needs those on either side
-const PIECES_MOST = 4; // of one row, asked for at once
+const PIECES_MOST = 12; // of one row, asked for at once: more than the widest screen has
 const COARSER = 30; // levels that are searched for a replacement
 
 export type Points = { piece: Piece; from: number; to: number }[];

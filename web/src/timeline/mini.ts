@@ -2,18 +2,23 @@
 // busy part is computed again only when its pieces or its size change.
 import { Columns, type Segment } from "./columns";
 import { timelineText as text } from "../text/timeline";
+import type { Resolved } from "./lanePieces";
 import type { Piece } from "./piece";
 import type { Scene } from "./scene";
+import type { View } from "./view";
+import { paintDashes } from "./waiting";
 
 interface Kept {
   key: string;
   pieces: readonly Piece[];
   busy: Float32Array;
+  gaps: readonly View[];
 }
 
 let kept: Kept | null = null;
 let ground: { canvas: HTMLCanvasElement; of: readonly unknown[] } | null = null; // the drawing without its moving parts
 const columns = new Columns();
+const GAP = 10; // units before and after a text
 
 /** Mean over the lanes, 0 to 1, one value for each device px. */
 export function busyOf(segments: readonly Segment[], lanes: number, from: number, to: number, px: number): Float32Array {
@@ -30,9 +35,9 @@ export function busyOf(segments: readonly Segment[], lanes: number, from: number
 export const miniX = (scene: Scene, time: number): number => scene.side + ((time - scene.bounds.from) / (scene.bounds.to - scene.bounds.from)) * (scene.width - scene.side);
 export const miniTime = (scene: Scene, x: number): number => scene.bounds.from + ((x - scene.side) / (scene.width - scene.side)) * (scene.bounds.to - scene.bounds.from);
 
-/** The busy part of the streams, and the title; both are drawn again only when one of these
- * changes. */
-function groundOf(scene: Scene, busy: Float32Array, lanes: number, height: number): HTMLCanvasElement {
+/** The busy part of the streams, the parts that have not arrived, and the title; they are drawn again only
+ * when one of these changes. */
+function groundOf(scene: Scene, { busy, gaps }: Kept, lanes: number, height: number): HTMLCanvasElement {
   const { ratio, width, side, colours } = scene;
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, Math.round(width * ratio));
@@ -54,18 +59,26 @@ function groundOf(scene: Scene, busy: Float32Array, lanes: number, height: numbe
   to.fillStyle = colours.quiet;
   to.fillText(side < 150 ? text.miniShort : scene.miniLabel, 10, height / 2);
   if (lanes === 0) to.fillText(text.miniNone, side + 10, height / 2);
+  for (const gap of gaps) {
+    const [x0, x1] = [miniX(scene, gap.from), miniX(scene, gap.to)];
+    const said = x1 - x0 > 2 * GAP + to.measureText(text.miniWaits).width ? text.miniWaits : "";
+    const after = said ? x0 + 2 * GAP + to.measureText(said).width : x0;
+    to.fillStyle = colours.quiet;
+    if (said) to.fillText(said, x0 + GAP, height / 2);
+    paintDashes(to, colours, after, x1, height / 2);
+  }
   return canvas;
 }
 
-export function paintMini(to: CanvasRenderingContext2D, scene: Scene, segments: readonly Segment[], lanes: number, height: number): void {
+export function paintMini(to: CanvasRenderingContext2D, scene: Scene, { segments, gaps }: Resolved, lanes: number, height: number): void {
   const { ratio, width, side, bounds, view, colours } = scene;
   const px = Math.max(1, Math.round((width - side) * ratio));
   const key = `${px} ${lanes} ${bounds.from} ${bounds.to}`;
   const pieces = segments.map((segment) => segment.piece);
   if (!kept || kept.key !== key || kept.pieces.length !== pieces.length || kept.pieces.some((piece, at) => piece !== pieces[at]))
-    kept = { key, pieces, busy: busyOf(segments, lanes, bounds.from, bounds.to, px) };
+    kept = { key, pieces, busy: busyOf(segments, lanes, bounds.from, bounds.to, px), gaps };
   const of = [kept.busy, colours, ratio, width, side, height, scene.miniLabel, lanes];
-  if (!ground || of.some((value, at) => value !== ground!.of[at])) ground = { canvas: groundOf(scene, kept.busy, lanes, height), of };
+  if (!ground || of.some((value, at) => value !== ground!.of[at])) ground = { canvas: groundOf(scene, kept, lanes, height), of };
   to.setTransform(1, 0, 0, 1, 0, 0);
   to.drawImage(ground.canvas, 0, 0);
   to.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -4,7 +4,6 @@
 // on top.
 import { axisOf } from "./axis";
 import { Columns, type Label } from "./columns";
-import { NOTHING } from "./lanePieces";
 import { KIND, offsetOf } from "./lanes";
 import { rowsWithin, type Row } from "./layout";
 import { paintBookmarks } from "./bookmarks";
@@ -13,6 +12,8 @@ import { paintSeries } from "./series";
 import { pxPerNs, TOP, xOf, type Scene } from "./scene";
 import { isLabelled, labelOf, narrowLabelOf, tintOf } from "./tint";
 import { FONT_SMALL, Letters, paintAcross, Titles } from "./titles";
+import type { View } from "./view";
+import { paintDashes } from "./waiting";
 
 const BARS = 10; // heights that a bar can have
 const AT_ONCE = 4; // lanes whose pixels go to the strip together
@@ -21,13 +22,14 @@ const LABEL_FROM = 26; // units of width from which an event shows its name
 const LABELS_MOST = 500; // in one frame
 
 const NO_LABELS: Label[] = [];
+const NONE_MISSING: readonly View[] = [];
 
 interface Drawn {
   row: Row;
   y: number; // units on the canvas
   line: number; // of the strip
   lines: number; // lines in the strip; 0: nothing visible
-  missing: boolean; // nothing of the lane has arrived yet
+  missing: readonly View[]; // parts that have not arrived yet
   labels: Label[];
 }
 
@@ -95,17 +97,19 @@ export class Painter {
     let held = 0; // lines in px that are not in the strip yet
     for (const row of lanes) {
       this.columns.begin(wide);
-      let missing = row.track < 0 && scene.heads.get(row.category)?.pending === true;
+      let missing: readonly View[] = row.track < 0 && scene.heads.get(row.category)?.pending ? [scene.view] : NONE_MISSING;
       for (const lane of row.lanes ?? [scene.tracks[row.track]!.lane]) {
         const paint = tintOf(scene, lane);
         const segments = scene.segments(lane);
-        const from = scene.view.from - offsetOf(scene.lanes[lane]!);
+        const offset = offsetOf(scene.lanes[lane]!);
+        const from = scene.view.from - offset;
         const marks = scene.lanes[lane]!.kind === KIND.mark;
         for (const segment of segments) {
           if (marks) this.columns.addMarks(segment, scene.blockLane(lane), from, scale, paint, LABEL_FROM * scene.ratio);
           else this.columns.add(segment, scene.blockLane(lane), from, scale, paint, LABEL_FROM * scene.ratio);
         }
-        missing ||= segments.length === 0 && segments !== NOTHING;
+        const gaps = scene.gaps(lane);
+        if (missing.length === 0 && gaps.length > 0) missing = gaps.map((gap) => ({ from: gap.from + offset, to: gap.to + offset }));
       }
       const lines = this.columns.pixels(this.px, held, BARS, scene.colours.px);
       const labelled = row.track >= 0 && isLabelled(scene.lanes[scene.tracks[row.track]!.lane]!.kind);
@@ -139,15 +143,9 @@ export class Painter {
     to.imageSmoothingEnabled = false;
     const wide = scene.width - scene.side;
     for (const { row, y, line, lines, missing } of drawn) {
-      if (missing) this.waiting(to, scene, y, row.height);
-      else if (lines > 0) to.drawImage(this.strip, 0, line, this.strip.width, lines, scene.side, y + INSET / 2, wide, row.height - INSET);
+      if (lines > 0) to.drawImage(this.strip, 0, line, this.strip.width, lines, scene.side, y + INSET / 2, wide, row.height - INSET);
+      for (const gap of missing) paintDashes(to, scene.colours, Math.max(scene.side, xOf(scene, gap.from)), Math.min(scene.width, xOf(scene, gap.to)), y + row.height / 2);
     }
-  }
-
-  /** A lane that is not known yet looks different from an empty lane. */
-  private waiting(to: CanvasRenderingContext2D, scene: Scene, y: number, height: number): void {
-    to.fillStyle = scene.colours.surface2;
-    for (let x = scene.side + 4; x < scene.width; x += 16) to.fillRect(x, y + height / 2 - 1, 8, 2);
   }
 
   private names(to: CanvasRenderingContext2D, scene: Scene, drawn: readonly Drawn[]): void {

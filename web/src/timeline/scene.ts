@@ -59,6 +59,7 @@ export interface Scene {
   tracks: readonly Track[];
   layout: Layout;
   segments: (lane: number) => readonly Segment[];
+  gaps: (lane: number) => readonly View[]; // on the lane's clock; the visible parts that have not arrived
   points: (track: Track) => readonly { piece: Piece; from: number; to: number }[];
   blockLane: (lane: number) => number; // its place in the block
   names: Names;

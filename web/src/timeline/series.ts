@@ -3,6 +3,7 @@ import type { Track } from "./lanes";
 import { lowerBound, type Points } from "./piece";
 import { xOf, type Scene } from "./scene";
 import type { View } from "./view";
+import { gapsOf, paintDashes, within as common } from "./waiting";
 
 /** Points in view, and one on either side so that lines reach the edges: the first index, and
  * the index after the last. */
@@ -51,6 +52,7 @@ export function paintSeries(to: CanvasRenderingContext2D, scene: Scene, track: T
   const { metric } = track.source!;
   const segments = scene.points(track);
   const lines = linesOf(segments, scene.view);
+  for (const gap of gapsOf(segments, common(scene.view, scene.bounds))) paintDashes(to, scene.colours, Math.max(scene.side, xOf(scene, gap.from)), Math.min(scene.width, xOf(scene, gap.to)), y + height / 2);
   if (lines.length === 0) return;
   const top = metric.top ?? 0;
   const most = greatest(segments, scene.view, top);

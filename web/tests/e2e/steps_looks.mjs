@@ -1,6 +1,7 @@
 // steps_looks.mjs - steps of faults.mjs about where things stand and how large they are: on a wall of 3840 px, in forms and
 // in rows of filters.
 import { rest } from "./crawl.mjs";
+import { PATIENCE_MS } from "./harness.mjs";
 
 const WALL = { width: 3840, height: 2160 };
 const DESK = { width: 1280, height: 800 };
@@ -70,4 +71,55 @@ export async function wall({ page, t, origin, hf }) {
   await open("/sql");
   const { high, line } = await page.locator(".sql-tables").evaluate((list) => ({ high: list.clientHeight, line: list.querySelector("summary").getBoundingClientRect().height }));
   t.check(whole(high, line), `sql: the list of tables is ${high} px high, its lines ${line} px`);
+}
+
+/** Runs in the page: how many px in the middle of each row, and of the strip above, have the colour of dashes. */
+function dashes() {
+  const { scene } = window.gpuflTimeline;
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(scene.colours.line.slice(at, at + 2), 16));
+  const count = (canvas, y, left) => {
+    const { data } = canvas.getContext("2d").getImageData(left, y, canvas.width - left, 1);
+    let all = 0;
+    for (let at = 0; at < data.length; at += 4) if (data[at] === red && data[at + 1] === green && data[at + 2] === blue) all++;
+    return all;
+  };
+  const left = Math.ceil((scene.side + 2) * scene.ratio);
+  const [canvas, strip] = [document.querySelector(".tl-canvas"), document.querySelector(".tl-mini")];
+  const rows = scene.layout.rows.filter((row) => row.track >= 0 && !scene.lanes[scene.tracks[row.track].lane]?.piece && row.y + row.height + 30 < scene.height);
+  return {
+    strip: count(strip, Math.round(strip.height / 2), left),
+    metrics: rows.filter((row) => scene.tracks[row.track].source).map((row) => count(canvas, Math.round((30 + row.y + row.height / 2) * scene.ratio), left)),
+    lanes: rows.filter((row) => !scene.tracks[row.track].source).map((row) => count(canvas, Math.round((30 + row.y + row.height / 2) * scene.ratio), left)),
+  };
+}
+
+/** Until pieces have arrived, no row of the timeline looks as if nothing had run, or no power had been drawn. */
+export async function loading({ page: before, t, origin, hf }) {
+  const page = await before.context().newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  t.watch(page, origin);
+  await page.addInitScript(() => {
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    window.written = new Set();
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+      window.written.add(text); // the strip is drawn on a canvas that is not in the page
+      return fillText.call(this, text, ...rest);
+    };
+  });
+  let release;
+  const held = new Promise((done) => (release = done));
+  await page.route(/\/api\/v1\/sessions\/[^/]+\/(tiles|spans|samples|captured|device-series)\?/, async (route) => {
+    await held;
+    await route.continue().catch(() => undefined); // the timeline no longer wants it
+  });
+  await page.setViewportSize({ width: 1280, height: 1600 }); // the rows of metrics are in view
+  await page.goto(`${origin}/sessions/${hf}/timeline`);
+  await page.waitForFunction(() => window.gpuflTimeline?.shown.pending > 0 && window.gpuflTimeline.scene.tracks.length > 0 && window.written.has("Not loaded yet"));
+  const waits = await page.evaluate(dashes);
+  t.check(waits.strip > 100 && waits.metrics.length >= 2 && waits.lanes.length > 5 && [...waits.metrics, ...waits.lanes].every((px) => px > 100), `timeline, loading: dashes of ${JSON.stringify(waits)} px`);
+  release();
+  await rest(page);
+  const here = await page.evaluate(dashes);
+  t.check(here.strip === 0 && [...here.metrics, ...here.lanes].every((px) => px === 0), `timeline, loaded: dashes of ${JSON.stringify(here)} px`);
+  await page.close();
 }
