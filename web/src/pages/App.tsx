@@ -16,7 +16,7 @@ import { Empty, KeySheet, Skeleton } from "../ui/parts";
 import { toggle, useTheme } from "../ui/theme";
 import { Account } from "./account/Account";
 import { Expired } from "./account/Expired";
-import { Crumbs, MainNav, pagesFor } from "./Nav";
+import { MainNav, pagesFor } from "./Nav";
 import { Palette } from "./palette/Palette";
 import { viewFrom } from "./session/left";
 import { TABS } from "./session/tabs";
@@ -108,7 +108,6 @@ export function App() {
             {en.product}
           </Link>
           {!outside && !stranger && <MainNav place={place} me={me.data} />}
-          <Crumbs place={place} />
           <button type="button" className="end" onClick={() => setOpen("palette")} aria-keyshortcuts="Control+K">
             {en.nav.commands} <span className="kbd wide">Ctrl K</span>
           </button>

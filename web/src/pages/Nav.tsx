@@ -26,16 +26,3 @@ export function MainNav({ place, me }: { place: Place; me: Me | undefined }) {
     </nav>
   );
 }
-
-export function Crumbs({ place }: { place: Place }) {
-  const session = place.path.session;
-  if (!session) return <span className="crumbs" />;
-  return (
-    <nav className="crumbs" aria-label={en.nav.label}>
-      <span aria-hidden="true">/</span>
-      <Link className="ellipsis mono" href={href("session", { session, tab: "insights" })}>
-        {session.slice(0, 8)}
-      </Link>
-    </nav>
-  );
-}

@@ -5,7 +5,6 @@ export const en = {
   product: "GPUFlight",
   skip: "Skip to the content",
   nav: {
-    label: "Where you are",
     main: "Pages",
     commands: "Commands",
     help: "Shortcuts",

@@ -142,11 +142,11 @@ try {
   await flameViews({ page, session, origin: server.origin, see, picture, check });
   await timelineViews({ page, session, origin: server.origin, see, picture, check });
 
-  // The bar shows the id of the session or nothing of it, at any width.
+  // The header of one line shows the id of the session or nothing of it, at any width.
   for (const width of [1600, 1440, 1360, 1280, 1200, 1024, 900]) {
     await page.setViewportSize({ width, height: 800 });
-    const [shown, whole] = await page.locator(".crumbs a").evaluateAll(([link]) => [link.offsetWidth > 0, link.scrollWidth <= link.clientWidth && link.innerText.length === 8 && link.getBoundingClientRect().right <= link.closest(".crumbs").getBoundingClientRect().right + 0.5]);
-    check(shown ? whole : width < 1600, `bar at ${width}: the session's id is ${shown ? "cut" : "not there"}`);
+    const [shown, whole] = await page.locator(".session-line .session-id").evaluateAll(([id]) => [id.offsetWidth > 0, id.scrollWidth <= id.clientWidth && id.innerText.length === 8 && id.getBoundingClientRect().right <= id.closest(".row").getBoundingClientRect().right + 0.5]);
+    check(shown ? whole : width <= 1100, `header at ${width}: the session's id is ${shown ? "cut" : "not there"}`);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
 

@@ -123,3 +123,48 @@ export async function loading({ page: before, t, origin, hf }) {
   t.check(here.strip === 0 && [...here.metrics, ...here.lanes].every((px) => px === 0), `timeline, loaded: dashes of ${JSON.stringify(here)} px`);
   await page.close();
 }
+
+/** Runs in the page: fields and buttons that stand side by side in a row and do not end at one height, and the heights of fields. */
+function unaligned() {
+  const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
+  const named = (element) => `${element.name || element.innerText || element.placeholder} ends at ${element.getBoundingClientRect().bottom}`;
+  const wrong = [];
+  let rows = 0;
+  for (const row of document.querySelectorAll("main .row, main .form-line")) {
+    const controls = [...row.querySelectorAll(":scope > .button, :scope > .field, :scope > .field-of > .field, :scope > .choices > .button")].filter(seen);
+    const fields = controls.filter((element) => element.matches(".field"));
+    rows += Number(fields.length > 0 && fields.length < controls.length);
+    for (const field of fields)
+      for (const other of controls) {
+        const [a, b] = [field, other].map((element) => element.getBoundingClientRect());
+        if (a.top < b.bottom && b.top < a.bottom && Math.abs(a.bottom - b.bottom) > 1.6) wrong.push(`${named(field)}, ${named(other)}`);
+      }
+  }
+  const heights = [...document.querySelectorAll("main input.field, main select.field")].filter(seen).map((field) => field.getBoundingClientRect().height);
+  return { rows, wrong, heights: [...new Set(heights.map((height) => Math.round(height)))] };
+}
+
+/** Fields, dates, lists to choose from and the buttons next to them stand in line; the bar names no page of settings that does
+ * not exist, and a session's id is next to its name. */
+export async function aligned({ page, t, origin, hf }) {
+  const PAGES = ["/settings/members", "/settings/server", "/settings/keys", "/sums", "/hosts/twin", "/", "/sessions", "/trends?kind=app&name=hf_train", `/sessions/${hf}/kernels`, `/sessions/${hf}/timeline`, "/alerts?edit=new"];
+  let rows = 0;
+  for (const size of [DESK, WALL])
+    await wide(page, size, async () => {
+      for (const path of PAGES) {
+        await page.goto(origin + path);
+        await rest(page);
+        const found = await page.evaluate(unaligned);
+        rows += found.rows;
+        t.check(found.wrong.length === 0, `${path} at ${size.width}: ${found.wrong.join(" | ")}`);
+        t.check(found.heights.length <= 1, `${path} at ${size.width}: fields are ${found.heights} px high`);
+      }
+    });
+  t.check(rows >= 10, `rows with fields and buttons: ${rows}`);
+  for (const tab of ["insights", "timeline"]) {
+    await page.goto(`${origin}/sessions/${hf}/${tab}`);
+    await rest(page);
+    t.check(!(await page.locator(".topbar").innerText()).includes(hf.slice(0, 8)), `${tab}: the bar has no id of a session`);
+    t.check((await page.locator("h1 + .session-id").innerText()) === hf.slice(0, 8), `${tab}: the session's id is next to its name`);
+  }
+}

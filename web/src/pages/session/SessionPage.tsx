@@ -15,6 +15,7 @@ import { Empty, Meter, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { may, useMe } from "../../api/may";
 import { StateChips } from "../sessions/StateChips";
 import { Captured } from "./Captured";
+import { SessionId } from "./SessionId";
 import { gpuNames, isOver, labelsOf, runOf } from "./facts";
 import { leave, viewFrom } from "./left";
 import { TABS } from "./tabs";
@@ -68,6 +69,7 @@ function Header({ session: s, tab, ledger }: { session: RowSession; tab: string;
     <header className={narrow ? "stack session-line" : "stack"}>
       <div className="row">
         <h1 title={s.app}>{s.app || s.id}</h1>
+        {s.app && <SessionId id={s.id} />}
         <StateChips session={s} />
         {labelsOf(s) && (
           <span className="chip session-labels" title={labelsOf(s)}>

@@ -189,7 +189,7 @@ export function SumsPage() {
       <p className="quiet">
         {text.intro} <Link href={href("fleet", {}, { by: "gpu" })}>{text.gpus}</Link>
       </p>
-      <div className="row trend-filters">
+      <div className="row">
         <Choices label={text.kind} value={kind} options={KINDS.map((one) => ({ value: one, label: text.kinds[one]! }))} onChange={(one) => go(to({ kind: one, name: "" }), true)} />
         <Filters asked={asked} />
       </div>

@@ -93,7 +93,7 @@ function Filters({ kind, answer }: { kind: Kind; answer: History | undefined }) 
   const choices = (rows: readonly { name: string }[] | undefined) => (rows ?? []).filter((row) => row.name).map((row) => ({ value: row.name, label: row.name }));
   const shapes = answer ? shapesOf(answer) : [];
   return (
-    <div className="row trend-filters">
+    <div className="row">
       {kind !== "app" && <Select label={text.filters.app} value={value("app")} all={text.all.app} choices={choices(apps.data?.rows)} onChange={(app) => set({ app })} />}
       <Select label={text.filters.host} value={value("host")} all={text.all.host} choices={choices(hosts.data?.rows)} onChange={(host) => set({ host })} />
       {kind === "kernel" && <Select label={text.filters.shape} value={value("shape")} all={text.all.shape} choices={shapes.map((shape) => ({ value: shape.shape, label: text.shapeOf(shape.shape, count(shape.sessions)) }))} onChange={(shape) => set({ shape })} />}
