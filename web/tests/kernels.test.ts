@@ -4,7 +4,7 @@ import type { AnswerConfigs, AnswerKernels } from "../src/api/schema";
 import { groupNamer, linesOf, openOf, orderOf, patternsOf, together, toggled, withoutTemplate, type Named } from "../src/pages/kernels/groups";
 import { vendorOf } from "../src/api/vendor";
 import { resourceOf } from "../src/pages/kernels/deep";
-import { kernelsOf } from "../src/pages/kernels/kernel";
+import { kernelsOf, timeOf } from "../src/pages/kernels/kernel";
 import { reportedBySymbol } from "../src/pages/kernels/report";
 import { fleet } from "../src/text/fleet";
 import { kernel as text, wordsOf } from "../src/text/kernel";
@@ -76,6 +76,14 @@ describe("columns next to the times", () => {
     const answer = { rows: 1, names: ["f()"], mangled: ["_f"], data: { name: [0], name_id: [7], total: [5], calls: [1] } } as unknown as AnswerKernels;
     expect(kernelsOf(answer, reportedBySymbol(configs, profile))[0]).toMatchObject({ id: 7, name: "f()", share: 1, registers: 128, reason: "wait" });
     expect(kernelsOf(answer)[0]).toMatchObject({ occupancy: null, limiter: "" });
+  });
+  it("shares are of all kernels, also where a search shows a part of them", () => {
+    const answer = (total: (number | null)[]) => ({ rows: total.length, names: ["f", "g"], mangled: ["f", "g"], data: { name: [0, 1].slice(0, total.length), name_id: [1, 2].slice(0, total.length), total, calls: [1, 1] } }) as unknown as AnswerKernels;
+    const all = answer([30, 10]);
+    expect(timeOf(all)).toBe(40);
+    expect(kernelsOf(all).map((kernel) => kernel.share)).toEqual([0.75, 0.25]);
+    expect([timeOf(all), null, 0].map((whole) => kernelsOf(answer([10]), undefined, whole)[0]!.share)).toEqual([0.25, null, null]);
+    expect(kernelsOf(answer([null]), undefined, 40)[0]!.share).toBeNull();
   });
   it("names that end alike, too, have the letters from where they differ, however late and however many", () => {
     const names = ["void a", "void b"].flatMap((kind) => ["float", "half"].map((type) => `train::pointwise::vectorized_kernel<${"x".repeat(60)}${kind}, ${"y".repeat(60)}${type}, train::Array<char*, 3> >`));

@@ -22,6 +22,12 @@ describe("what was searched for in a name", () => {
     const { lead, text } = piecesOf(`${"a".repeat(60)}hit`, [], "hit");
     expect([shown(lead), shown(text)]).toEqual(["…aaaaaaaa[hit]", `${"a".repeat(60)}[hit]`]);
   });
+  it("leads only where the visible part of the text does not show it", () => {
+    const text = `${"a".repeat(60)}hit`;
+    expect([63, Infinity].map((seen) => piecesOf(text, [text], "hit", seen).lead)).toEqual([[], []]);
+    expect(shown(piecesOf(text, [], "hit", 62).lead)).toBe("…aaaaaaaa[hit]");
+    expect(shown(piecesOf("cut…short", ["whole hit"], "hit", Infinity).lead)).toBe("…hole [hit]".replace("…", "w"));
+  });
   it("is found in the name of the program, too", () => expect(shown(piecesOf("fill", ["fill()", "_Z4fillILi4EEvv"], "ILi4E").lead)).toBe("…_Z4fill[ILi4E]Evv".replace("…", "")));
   it("markup is text", () => expect(piecesOf("<b>x</b>", [], "<b>").text[0]).toEqual({ text: "<b>", hit: true }));
 });

@@ -2,6 +2,7 @@
 export const kernels = {
   search: "Search kernels",
   searchHint: "Part of the name",
+  matches: (n: string) => (n === "1" ? "1 kernel matches" : `${n} kernels match`),
   caption: "Kernels by name",
   columns: { name: "Kernel", total: "Time", share: "Share", calls: "Calls", mean: "Mean", p50: "P50", p90: "P90", p99: "P99", longest: "Longest", configs: "Configurations", streams: "Streams", occupancy: "Least occupancy", registers: "Registers", spills: "Spills", stall: "Waits most for" },
   none: "No kernels",

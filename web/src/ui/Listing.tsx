@@ -3,6 +3,7 @@
 import type { ReactNode } from "react";
 import { count, date, duration, exact, exactDate } from "../format/format";
 import { en } from "../text/en";
+import { Room } from "./room";
 
 export interface Column<T> {
   label: string; // empty for the column of actions
@@ -41,7 +42,7 @@ export function Listing<T>({ label, columns, rows, keyOf, rowClass, roomy }: Pro
             <tr key={keyOf(row, line)} className={rowClass?.(row, line)}>
               {columns.map((column, at) => (
                 <td key={at} className={column.className ?? sideOf(column)} title={column.title?.(row)}>
-                  {column.show(row)}
+                  <Room value={Infinity}>{column.show(row)}</Room>
                 </td>
               ))}
             </tr>

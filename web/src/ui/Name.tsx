@@ -28,7 +28,7 @@ interface NameProps {
 
 export function Name({ short, uncut, full, symbol, find = "" }: NameProps) {
   const room = useContext(Room);
-  const { lead, text } = piecesOf(uncut !== undefined && uncut.length <= room ? uncut : short, symbol ? [full, symbol] : [full], find);
+  const { lead, text } = piecesOf(uncut !== undefined && uncut.length <= room ? uncut : short, symbol ? [full, symbol] : [full], find, room || undefined);
   return (
     <span data-name={full} title={full}>
       {lead.length > 0 && (

@@ -1,6 +1,5 @@
 // found.ts - a name in pieces: each match of the search is a piece, so that a page can mark it. If
-// the shown text has no match near its beginning, a piece of the whole name with the match comes
-// first.
+// the visible part of the text has no match, a piece of the whole name with the match comes first.
 export interface Piece {
   text: string;
   hit: boolean;
@@ -31,13 +30,14 @@ export interface Pieces {
   text: Piece[];
 }
 
-/** others: longer forms of the name, in the order in which they are looked at. */
-export function piecesOf(shown: string, others: readonly string[], find: string): Pieces {
+/** others: longer forms of the name, in the order in which they are looked at. seen: how many letters of the text are
+ * visible. */
+export function piecesOf(shown: string, others: readonly string[], find: string, seen = SEEN): Pieces {
   const words = folded(find.trim());
   if (!words) return { lead: [], text: [{ text: shown, hit: false }] };
   const text = marked(shown, words);
   const first = folded(shown).indexOf(words);
-  if (first >= 0 && first + words.length <= SEEN) return { lead: [], text };
+  if (first >= 0 && first + words.length <= seen) return { lead: [], text };
   const holder = [shown, ...others].find((one) => folded(one).includes(words));
   if (holder === undefined) return { lead: [], text };
   const at = folded(holder).indexOf(words);

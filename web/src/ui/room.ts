@@ -3,7 +3,8 @@
 import { createContext, useEffect, useState, type RefObject } from "react";
 import { grown, token } from "./theme";
 
-/** Letters that a row of the table around a name shows; 0: as few as any table shows. */
+/** Letters that a row of the table around a name shows; 0: as few as any table shows. Around names that are never cut
+ * off it is Infinity. */
 export const Room = createContext(0);
 
 const LINES = 2; // of a row

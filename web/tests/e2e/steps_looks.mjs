@@ -124,6 +124,37 @@ export async function loading({ page: before, t, origin, hf }) {
   await page.close();
 }
 
+/** A search among kernels keeps their shares, says how many match, and puts a piece of the whole name before a name only where the
+ * match is not visible in the name. */
+export async function searched({ page, t, origin, hf }) {
+  const open = async (path) => {
+    await page.goto(origin + path);
+    await rest(page);
+  };
+  const table = page.locator("main .table").first();
+  await open("/sessions/faults-stacks/kernels");
+  const column = async () => (await table.locator("thead th").allInnerTexts()).findIndex((head) => head.startsWith("Share"));
+  const shares = async () => new Map(await table.locator("tbody tr").evaluateAll((rows, at) => rows.map((row) => [row.querySelector("[data-name]").dataset.name, row.querySelectorAll("td")[at].innerText.trim()]), await column()));
+  const whole = await shares();
+  await open("/sessions/faults-stacks/kernels?search=kernel_1");
+  await page.getByRole("status").getByText("11 kernels match", { exact: true }).waitFor();
+  await page.waitForFunction((at) => [...document.querySelectorAll("main .table tbody tr")].every((row) => row.querySelectorAll("td")[at].innerText.trim() !== "–"), await column()); // the time of all kernels is known
+  const part = await shares();
+  t.check(part.size === 11 && [...part].every(([name, share]) => share === whole.get(name)), `search: shares ${[...part].map((one) => one.join(" "))} among ${whole.size}`);
+  t.check((await page.locator("main .found").count()) === 0, `search: a piece before a name that shows the match: ${await page.locator("main .found").allInnerTexts()}`);
+  await open(`/sessions/${hf}/kernels?search=elementwise`);
+  await page.getByRole("status").getByText(/^\d+ kernels? match/).waitFor();
+  const names = await table.locator("tbody [data-name]").evaluateAll((all) =>
+    all.map((name) => {
+      const lead = name.querySelector(".found")?.textContent ?? "";
+      return { lead, rest: name.textContent.slice(lead.length), cut: name.scrollHeight > name.clientHeight + 1 };
+    }),
+  );
+  const doubled = names.filter(({ lead, rest, cut }) => lead && !cut && rest.toLowerCase().includes("elementwise"));
+  t.check(names.length > 3 && doubled.length === 0, `search: a piece before ${doubled.length} of ${names.length} names that show the match: ${doubled[0]?.lead} ${doubled[0]?.rest}`);
+  t.check(names.every(({ lead, rest }) => `${lead}${rest}`.toLowerCase().includes("elementwise")), `search: a match that is not visible: ${JSON.stringify(names[0])}`);
+}
+
 /** Runs in the page: fields and buttons that stand side by side in a row and do not end at one height, and the heights of fields. */
 function unaligned() {
   const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;

@@ -25,7 +25,7 @@ import { LINE } from "./AtLine";
 import { CodeAlone } from "./Deep";
 import { vendorOf } from "../../api/vendor";
 import { BYS, groupNamer, linesOf, openOf, orderOf, toggled, type By, type Figures, type Group, type Line } from "./groups";
-import { kernelsOf, LISTED, type Kernel } from "./kernel";
+import { kernelsOf, LISTED, timeOf, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
 import { Profile } from "./Profile";
 import { sampledKernelsOf } from "./profile";
@@ -199,10 +199,11 @@ export function KernelsTab({ session, ledger }: TabProps) {
   const by = BYS.find((one) => one === wanted) ?? "";
   const asked = useApi("kernels", { session: session.id, limit: LISTED, ...(search ? { pattern: search } : {}) }, session.state === "live" ? LIVE_MS : 0);
   const { reported, settled, profile } = useReported(session);
-  const kernels = useMemo(() => (asked.data ? kernelsOf(asked.data, reported) : []), [asked.data, reported]);
-  // The counts of engines are of all kernels, whatever the search is.
-  const everything = useApi("kernels", search && profile !== undefined ? { session: session.id, limit: LISTED } : null);
+  // Shares and the counts of engines are of all kernels, whatever the search is.
+  const everything = useApi("kernels", search ? { session: session.id, limit: LISTED } : null, session.state === "live" ? LIVE_MS : 0);
   const named = search ? everything.data : asked.data;
+  const whole = useMemo(() => (named ? timeOf(named) : null), [named]);
+  const kernels = useMemo(() => (asked.data ? kernelsOf(asked.data, reported, whole) : []), [asked.data, reported, whole]);
   const unknown = session.kernels === null ? unknownOf(ledger.data, "kernels") : null;
   const runs = useGraphRuns(session, asked.data !== undefined && kernels.length === 0);
   const known = useMemo(() => new Map((named ? kernelsOf(named) : []).map((kernel) => [kernel.mangled, kernel])), [named]);
@@ -220,8 +221,7 @@ export function KernelsTab({ session, ledger }: TabProps) {
   }, [symbol, named, everything.problem, asked.problem, known, session.id, place]);
   const toggle = useCallback((group: Group) => setOpened(toggled(open, group)), [open, setOpened]);
   // A part of the kernels says nothing about the whole.
-  const whole = !search && kernels.length < LISTED;
-  const has = { whole, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
+  const has = { whole: (named?.rows ?? 0) < LISTED, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
   const words = wordsOf(vendorOf(session));
   const columns = useMemo(
     () => columnsFor({ session: session.id, words, place, search, peek, onPeek: setPeek, onToggle: toggle }, has),
@@ -238,6 +238,9 @@ export function KernelsTab({ session, ledger }: TabProps) {
       <div className="row">
         <Search label={kernelTexts.search} hint={kernelTexts.searchHint} value={search} onChange={setSearch} />
         <Grouping by={by} onBy={setBy} patterns={patterns} onPatterns={setPatterns} />
+        <span className="small" role="status">
+          {search && asked.data && !asked.loading && kernels.length < LISTED && kernelTexts.matches(count(kernels.length))}
+        </span>
         <span className="quiet small">{kernelTexts.approximated}</span>
         {kernels.length >= LISTED && <span className="quiet small">{kernelTexts.cut(count(LISTED))}</span>}
       </div>

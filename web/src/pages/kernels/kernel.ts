@@ -22,11 +22,14 @@ const NAME_MOST = 256; // bytes of a name that a question may have
 /** As much of the name's beginning as a question may have. */
 export const beginOf = (name: string): string => name.slice(0, new TextEncoder().encodeInto(name, new Uint8Array(NAME_MOST)).read);
 
+/** The time of all kernels of an answer. */
+export const timeOf = (answer: AnswerKernels): number => (answer.data.total ?? []).reduce<number>((sum, total) => sum + (total ?? 0), 0);
+
 const UNREPORTED: Reported = { occupancy: null, limiter: "", registers: null, local: null, stall: null, reason: "" };
 
-export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, Reported>): Kernel[] {
+/** whole: the time of all kernels, if the answer has a part of them; null: unknown. */
+export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, Reported>, whole: number | null = timeOf(answer)): Kernel[] {
   const rows = rowsOf(answer.data.name ? answer : { ...answer, rows: 0 });
-  const whole = rows.reduce((sum, row) => sum + (row.total ?? 0), 0);
   return apart(rows.map((row) => {
     const mangled = mangledOf(answer, row.name) ?? "";
     return {
@@ -36,7 +39,7 @@ export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, 
       name: nameOf(answer, row.name) || kernelTexts.unnamed,
       mangled,
       short: shortOf(answer, row.name) || kernelTexts.unnamed,
-      share: whole > 0 && row.total !== null ? row.total / whole : null,
+      share: whole !== null && whole > 0 && row.total !== null ? row.total / whole : null,
     };
   }));
 }
