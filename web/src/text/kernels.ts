@@ -14,6 +14,8 @@ export const kernels = {
   launchesNone: "The session has no record of a single launch of this kernel.",
   cut: (shown: string) => `The first ${shown} are shown; search for the others.`,
   shareText: "of the time of all kernels",
+  ofAll: (part: string) => `${part} of the time of all kernels`,
+  shareUnknown: "its share of all kernels is unknown",
   group: "Put kernels together",
   groups: { "": "Each kernel", template: "Without template arguments", namespace: "By namespace", pattern: "By patterns" } as Record<string, string>,
   patterns: "Patterns of names",

@@ -6,12 +6,15 @@ import { flameText as text } from "../../text/flame";
 import { coloursOf, type Colours } from "../../timeline/colours";
 import { colourOf } from "../../timeline/names";
 import { axisFont, grown, token, useLetters, useTheme } from "../../ui/theme";
+import { textsOf } from "./labels";
 import { rectAt, rectsOf, step, type Rect, type Tree, type Way } from "./tree";
 import "./flame.css";
 
 const ROW = 21; // px of a row, which grows with the page's letters
 const LEAST = 1; // px; a narrower rectangle is not drawn
 const ROWS = 300;
+const LABEL_FROM = 24; // px; a narrower rectangle has no text
+const LABEL_INSET = 4; // px before and after a text
 const WAYS: Record<string, Way> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
 
 interface Props {
@@ -53,7 +56,9 @@ function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], 
   to.fillRect(0, 0, width, height);
   to.font = look.font;
   to.textBaseline = "middle";
-  for (const { node, x0, x1, row } of rects) {
+  const texts = textsIn(to, tree, rects, width, unit);
+  for (const rect of rects) {
+    const { node, x0, x1, row } = rect;
     const { name } = tree[node]!;
     const x = x0 * width;
     const wide = Math.max(1, (x1 - x0) * width - (x1 - x0 > 3 / width ? 1 : 0));
@@ -69,18 +74,24 @@ function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], 
       to.lineWidth = node === look.chosen ? 2.5 : 1;
       to.strokeRect(x + 1, row * high + 1, Math.max(1, wide - 2), high - 3);
     }
-    if (wide < 24 * unit) continue;
+    const text = texts.get(rect);
+    if (!text) continue;
     to.fillStyle = pale ? colours.text : own ? own.ink : node === 0 ? colours.text : colours.ink[at]!;
-    to.fillText(fitted(to, name, wide - 9 * unit), x + 5 * unit, row * high + high / 2);
+    to.fillText(text, x + (LABEL_INSET + 1) * unit, row * high + high / 2);
   }
 }
 
-function fitted(to: CanvasRenderingContext2D, name: string, room: number): string {
-  const short = name.length > 400 ? name.slice(0, 400) : name;
-  const wide = to.measureText(short).width;
-  if (wide <= room && short === name) return name;
-  const letters = Math.floor((short.length * Math.min(room, wide)) / wide) - 2;
-  return letters >= 2 ? `${short.slice(0, letters)}…` : "";
+/** The texts of all rectangles that have room for one, row by row. */
+function textsIn(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], width: number, unit: number): Map<Rect, string> {
+  const rows = new Map<number, Rect[]>();
+  for (const rect of rects) if ((rect.x1 - rect.x0) * width >= LABEL_FROM * unit) rows.set(rect.row, [...(rows.get(rect.row) ?? []), rect]);
+  const texts = new Map<Rect, string>();
+  for (const row of rows.values())
+    textsOf(
+      row.map(({ node, x0, x1 }) => ({ name: tree[node]!.name, parent: tree[node]!.parent, room: (x1 - x0) * width - (LABEL_INSET * 2 + 1) * unit })),
+      (text) => to.measureText(text).width,
+    ).forEach((text, at) => texts.set(row[at]!, text));
+  return texts;
 }
 
 export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, paint, caption }: Props) {
@@ -140,6 +151,12 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
   const part = (node: number): string => percent(tree[0]!.total > 0 ? tree[node]!.total / tree[0]!.total : null);
   return (
     <div className="icicle">
+      <p className="icicle-shown small">
+        <span className="mono wrap">{shown.name.slice(0, 600)}</span>{" "}
+        <span className="quiet number">
+          {caption ? caption(shown.id) : `${duration(shown.total)} · ${part(shown.id)} · ${text.own(duration(shown.self))}`}
+        </span>
+      </p>
       <div className="icicle-box" ref={box} style={{ "--icicle-row": `${row}px` } as CSSProperties} tabIndex={0} role="application" aria-label={label} onKeyDown={key}>
         <canvas
           ref={canvas}
@@ -155,12 +172,6 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
           }}
         />
       </div>
-      <p className="icicle-shown small">
-        <span className="mono wrap">{shown.name.slice(0, 600)}</span>{" "}
-        <span className="quiet number">
-          {caption ? caption(shown.id) : `${duration(shown.total)} · ${part(shown.id)} · ${text.own(duration(shown.self))}`}
-        </span>
-      </p>
       <p className="hidden-label" aria-live="polite">
         {caption ? `${tree[at]!.name.slice(0, 600)}: ${caption(at)}` : text.node(tree[at]!.name.slice(0, 600), duration(tree[at]!.total), part(at))}
       </p>

@@ -1,10 +1,12 @@
 // KernelPage.tsx - one kernel: how long its launches take, how it is launched, and its launches.
 import { useEffect, useMemo } from "react";
 import { client } from "../../api/client";
-import { useApi } from "../../api/use";
+import type { RowSession } from "../../api/schema";
+import { onSession, useApi } from "../../api/use";
 import { who } from "../../api/who";
-import { count, duration, exact, grouped } from "../../format/format";
+import { count, date, duration, exact, exactDate, grouped, percent, UNKNOWN } from "../../format/format";
 import { placeOf } from "../../format/place";
+import { list, number, raw } from "../../format/raw";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -14,17 +16,19 @@ import { CopyName, Name } from "../../ui/Name";
 import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { usePasses } from "../run/usePasses";
 import { asLeft } from "../session/left";
+import { SessionId } from "../session/SessionId";
 import { LINE } from "./AtLine";
 import { Deep } from "./Deep";
 import { vendorOf } from "../../api/vendor";
 import { beginOf, kernelsOf, LISTED, listedKernel, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
 
-function summary(k: Kernel) {
+/** share: the kernel's part of the time of all kernels of the session; null: unknown; undefined: not here yet. */
+function summary(k: Kernel, share: number | null | undefined) {
   const of = kernelTexts.columns;
   const time = (label: string, value: number | null) => ({ label, value: duration(value), exact: exact(value, "ns") });
   return [
-    time(of.total, k.total),
+    { ...time(of.total, k.total), note: share === undefined ? "\u00a0" : share === null ? kernelTexts.shareUnknown : kernelTexts.ofAll(percent(share)) },
     { label: of.calls, value: count(k.calls), exact: exact(k.calls) },
     time(of.mean, k.mean),
     time(of.p50, k.p50),
@@ -35,8 +39,18 @@ function summary(k: Kernel) {
   ];
 }
 
-function Head({ session, kernel }: { session: string; kernel: Kernel }) {
+/** The kernel's part of the time of all kernels, by the session's report; null: unknown; undefined: not here yet. */
+function useShare(session: string, total: number | null): number | null | undefined {
+  const asked = useApi("section_summary", { session }, { every: 0, on: onSession(session) });
+  if (!asked.data && !asked.problem) return undefined;
+  const all = list(raw(asked.data).sessions).reduce<number | null>((sum, row) => (number(row.kernel_ns) === null ? sum : (sum ?? 0) + number(row.kernel_ns)!), null);
+  return all !== null && total !== null && all >= total && all > 0 ? total / all : null;
+}
+
+/** own: the session of the page. times: the id of the session with the kernel's times. */
+function Head({ session, own, times, kernel }: { session: string; own: RowSession | undefined; times: string; kernel: Kernel }) {
   const [full, setFull] = useQuery("full");
+  const share = useShare(times, kernel.total);
   return (
     <header className="stack">
       <div className="row">
@@ -52,7 +66,12 @@ function Head({ session, kernel }: { session: string; kernel: Kernel }) {
           </Link>
         )}
       </div>
-      <Stats items={summary(kernel)} />
+      <p className="small quiet row">
+        <Link href={asLeft(session, "insights")}>{own?.app || session}</Link>
+        {own?.app && <SessionId id={session} />}
+        {own && <span title={exactDate(own.started)}>{`${en.session.where(own.host || UNKNOWN, String(own.pid ?? UNKNOWN))}, ${en.session.started} ${date(own.started)}`}</span>}
+      </p>
+      <Stats items={summary(kernel, share)} />
       <details className="small" open={full === "1"} onToggle={(event) => setFull(event.currentTarget.open ? "1" : "")}>
         <summary>{kernelTexts.name}</summary>
         <p className="mono wrap">{kernel.name}</p>
@@ -86,7 +105,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
   if (!kernel && (asked.data || !Number.isInteger(name))) return <Empty alone title={kernelTexts.missing} text={en.states.lostPageText} />;
   return (
     <>
-      {kernel ? <Head session={session} kernel={kernel} /> : <Skeleton rows={3} />}
+      {kernel ? <Head session={session} own={passes.own} times={at.session} kernel={kernel} /> : <Skeleton rows={3} />}
       {!place && <Distribution {...at} />}
       {kernel ? <Deep {...at} symbol={kernel.mangled} short={kernel.short} passes={passes.rows} place={place} at={session} words={wordsOf(vendorOf(passes.own))} /> : <Skeleton rows={8} />}
       {place && <Distribution {...at} />}

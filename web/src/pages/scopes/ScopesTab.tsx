@@ -42,15 +42,17 @@ interface Choice {
 function Name({ scope, whole, twins, chosen, onChoose }: Choice & { scope: Scope; whole: number }) {
   return (
     <div style={{ paddingLeft: 20 * Math.min(scope.depth, 24) }}>
-      <button type="button" className="scope-name" data-name={scope.name} title={scope.name.slice(0, 1000)} aria-pressed={chosen === scope.id} onClick={() => onChoose(scope)}>
-        {scope.name}
-      </button>
+      <div className="scope-line">
+        <button type="button" className="scope-name" data-name={scope.name} title={scope.name.slice(0, 1000)} aria-pressed={chosen === scope.id} onClick={() => onChoose(scope)}>
+          {scope.name}
+        </button>
+        {scope.path !== null && !who.link && (
+          <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: pathText(scope.path) })} aria-label={en.toTrends.scope(scope.name.slice(0, 200))} title={en.toTrends.app}>
+            {en.toTrends.short}
+          </Link>
+        )}
+      </div>
       {twins.has(readOf(scope)) && scope.path && scope.path.length > 1 && <div className="quiet small">{text.within(scope.path.at(-2)!)}</div>}
-      {scope.path !== null && !who.link && (
-        <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: pathText(scope.path) })} aria-label={en.toTrends.scope(scope.name.slice(0, 200))} title={en.toTrends.app}>
-          {en.toTrends.short}
-        </Link>
-      )}
       <Meter part={whole > 0 ? scope.wall_ns / whole : null} />
     </div>
   );

@@ -1,4 +1,4 @@
-// SessionId.tsx - the beginning of a session's id next to its name, which other sessions share.
+// SessionId.tsx - the beginning of the id of a session or a run next to its name, which others share.
 export const SessionId = ({ id }: { id: string }) => (
   <span className="session-id mono small quiet" title={id}>
     {id.slice(0, 8)}
