@@ -1,7 +1,7 @@
 // The comparison as the page shows it: shares by points, how many rows there are, and other applications.
 import { describe, expect, it } from "vitest";
 import type { Comparison } from "../src/api/schema";
-import { allOf, isShare, otherApps, points, type Total } from "../src/pages/compare/model";
+import { allOf, isReversed, isShare, otherApps, points, type Total } from "../src/pages/compare/model";
 
 const total = (what: string): Total => ({ what, unit: "", a: 0.098, b: 0.086, ratio: 0.88, low: null, high: null });
 const sides = (a: string[], b: string[]): Comparison => ({ a: a.map((app) => ({ app })), b: b.map((app) => ({ app })) }) as unknown as Comparison;
@@ -27,6 +27,12 @@ describe("rows of a comparison", () => {
 });
 
 describe("both sides", () => {
+  it("are said to be reversed only if all sessions of B began before all of A", () => {
+    const side = (...times: (string | null)[]) => times.map((started) => ({ session: "s", app: "a", host: "h", started, duration: 1 }));
+    const of = (a: (string | null)[], b: (string | null)[]) => isReversed(side(...a), side(...b));
+    expect([of(["1800000000000000002"], ["1800000000000000001"]), of(["5", "9"], ["3", "4"])]).toEqual([true, true]);
+    expect([of(["1"], ["2"]), of(["2"], ["2"]), of(["5", "9"], ["3", "6"]), of([null], ["1"]), of(["2"], [null]), of([], ["1"])]).toEqual(Array(6).fill(false));
+  });
   it("name their applications if they differ", () => {
     expect(otherApps(sides(["jax"], ["train", "train"]))).toEqual({ a: "jax", b: "train" });
     expect(otherApps(sides(["a", "b"], ["b", "a"]))).toBeNull();

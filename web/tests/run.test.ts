@@ -3,13 +3,14 @@
 import { describe, expect, it } from "vitest";
 import type { RowSession } from "../src/api/schema";
 import { codeOf, stallsOf } from "../src/pages/kernels/deep";
-import { inOrder, isSlowed, passesOf, recordedOf, timesOf, together } from "../src/pages/run/run";
+import { earliest, inOrder, isSlowed, passesOf, recordedOf, timesOf, together } from "../src/pages/run/run";
 import { busyOf, groupsOf, onOneClock, outline } from "../src/pages/run/ranks";
 
 const row = (id: string, engine: string, pass: string, host = "h", started = "1"): RowSession => ({ id, engine, host, started, app: "a", labels: { run: "r", ...(pass ? { pass } : {}) } }) as unknown as RowSession;
 const RUN = [row("s2", "SassMetrics", "3 of 3"), row("t1", "Trace", "1 of 3", "h", "5"), row("t2", "Trace", "1 of 3", "h", "3"), row("p1", "PcSampling", "2 of 3", "h", "9"), row("p2", "PcSampling", "2 of 3", "h", "7")];
 
 describe("sessions of a run", () => {
+  it("begin with the earliest", () => expect([earliest(RUN), earliest([]), earliest([{ ...RUN[0]!, started: null }, RUN[1]!])]).toEqual(["1", null, "5"]));
   it("stand by pass, host and start", () => expect(inOrder(RUN).map((s) => s.id)).toEqual(["t2", "t1", "p2", "p1", "s2"]));
   it("a process has the same place in each pass; a pass without it is left out", () => {
     expect(passesOf(RUN, "p2").map((s) => s.id)).toEqual(["t2", "p2", "s2"]);

@@ -9,6 +9,7 @@ export const compare = {
   addHint: "id, application, host or label",
   remove: (name: string) => `Take ${name} out`,
   swap: "Swap sides",
+  reversed: "B ran before A.",
   differences: "Differences of setup and measurement",
   differencesText: "If a GPU's clock is lower, a slower kernel may show nothing but the lower clock.",
   same: "The setup of both sides is the same.",

@@ -1,7 +1,7 @@
 // run.ts - texts of the page of a run, and of the passes on kernels' pages.
 export const run = {
   title: "Run",
-  about: (sessions: string, passes: string, hosts: string) => [`${sessions} sessions`, passes && `${passes} passes`, hosts].filter(Boolean).join(", "),
+  about: (sessions: string, passes: string, hosts: string, began: string) => [`${sessions} sessions`, passes && `${passes} passes`, hosts && `on ${hosts}`, `started ${began}`].filter(Boolean).join(", "),
   passesText: "The command ran once for each pass. Times are those of the Trace pass; a kernel's page also shows the stalls, counts and counters of the other passes.",
   processesText: "Processes of one command, each with its own answer. Nothing is added up over processes.",
   sessions: "Sessions of the run",

@@ -155,6 +155,40 @@ export async function searched({ page, t, origin, hf }) {
   t.check(names.every(({ lead, rest }) => `${lead}${rest}`.toLowerCase().includes("elementwise")), `search: a match that is not visible: ${JSON.stringify(names[0])}`);
 }
 
+/** A kernel's page names its session and has the kernel's share; the whole of a flame graph is said above it; rows of scopes are
+ * low; a comparison says if its sides are reversed, and a run when it began. */
+export async function named({ page, t, origin, hf, id }) {
+  const open = async (path) => {
+    await page.goto(origin + path);
+    await rest(page);
+  };
+  const ask = (path) => page.evaluate(async (address) => (await fetch(`/api/v1/${address}`)).json(), path);
+  const { data } = await ask(`sessions/${hf}/kernels?limit=10000`);
+  const share = (100 * data.total[0]) / data.total.reduce((sum, total) => sum + total, 0);
+  await open(`/sessions/${hf}/kernels/${data.name_id[0]}`);
+  await page.locator("main .stat small").getByText(`${share.toFixed(share < 9.95 ? 1 : 0)} % of the time of all kernels`.replace(" %", "\u202f%")).or(page.locator("main .stat small").getByText(`${share.toFixed(share < 9.95 ? 1 : 0)} % of the time of all kernels`)).first().waitFor();
+  const head = page.locator("main header");
+  t.check((await head.getByRole("link", { name: "hf_train", exact: true }).count()) === 1 && (await head.locator(".session-id").innerText()) === hf.slice(0, 8), `kernel: its session: ${await head.innerText()}`);
+  await open(`/sessions/${hf}/flame`);
+  const [shown, box] = await page.locator(".icicle").evaluate((icicle) => [".icicle-shown", ".icicle-box"].map((part) => icicle.querySelector(part).getBoundingClientRect().top));
+  const blocked = await page.locator(".icicle-shown").innerText();
+  t.check(shown < box && shown < DESK.height / 2 && /^Host blocked\s+\d[\d.]* ms/.test(blocked), `flame: the sum at ${shown} px, above the picture at ${box} px: ${blocked}`);
+  await open(`/sessions/${id}/scopes`);
+  const rows = await page.locator("main .simple tbody tr").evaluateAll((all) => all.map((row) => [row.getBoundingClientRect().height, row.querySelector(".scope-trend") !== null, row.querySelector(".scope-name").innerText.length]));
+  t.check(rows.length > 3 && rows.filter(([, trend, letters]) => trend && letters < 20).every(([height]) => height < 55), `scopes: rows of ${rows.map(([height]) => height)} px`);
+  const [first, second] = [await ask(`sessions/${hf}`), await ask(`sessions/${id}`)].sort((a, b) => (BigInt(a.started) < BigInt(b.started) ? -1 : 1));
+  const hint = page.getByRole("note").getByText("B ran before A.");
+  await open(`/compare?a=${second.id}&b=${first.id}`);
+  await hint.waitFor();
+  await page.getByRole("button", { name: "Swap sides" }).click();
+  await hint.waitFor({ state: "detached" });
+  const { labels, pid } = await ask(`sessions/${hf}`);
+  await open(`/runs/${labels.run}`);
+  const [about, row] = [await page.locator("main h1 + .session-id").innerText(), await page.getByRole("region", { name: "Sessions of the run" }).locator("tbody tr").innerText()];
+  t.check(about === labels.run.slice(0, 8) && /started \d+ \w+ 20\d\d/.test(await page.locator("main").innerText()), `run: its id and date: ${about}`);
+  t.check(row.includes(`process ${pid}`) && !row.includes("vm, process"), `run: a row repeats the host: ${row}`);
+}
+
 /** Runs in the page: fields and buttons that stand side by side in a row and do not end at one height, and the heights of fields. */
 function unaligned() {
   const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;

@@ -17,7 +17,7 @@ import { Table } from "../../ui/Table";
 import { pathOf } from "../flame/tree";
 import "./compare.css";
 import { Difference } from "./Difference";
-import { allOf, differencesOf, idsOf, isShare, kernelsOf, otherApps, points, runsOf, scopesOf, sentencesOf, totalsOf, VERDICTS, type Line, type Run, type Total } from "./model";
+import { allOf, differencesOf, idsOf, isReversed, isShare, kernelsOf, otherApps, points, runsOf, scopesOf, sentencesOf, totalsOf, VERDICTS, type Line, type Run, type Total } from "./model";
 
 const TONES: Record<string, string> = { slower: "chip chip-warn", faster: "chip chip-good" };
 const FOUND = 6;
@@ -264,8 +264,14 @@ export function ComparePage() {
     <div className="stack">
       <div className="row">
         <h1>{text.title}</h1>
+        <span className="end" />
+        {asked.data && isReversed(runsOf(asked.data.a), runsOf(asked.data.b)) && (
+          <span className="small" role="note">
+            {text.reversed}
+          </span>
+        )}
         {whole && (
-          <button type="button" className="button end" onClick={() => set({ a: b.join(","), b: a.join(",") })}>
+          <button type="button" className="button" onClick={() => set({ a: b.join(","), b: a.join(",") })}>
             {text.swap}
           </button>
         )}

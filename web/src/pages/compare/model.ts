@@ -84,6 +84,13 @@ export function scopesOf(c: Comparison): Line[] {
   return lines.map((line) => ({ ...line, short: short.get(line.name)! }));
 }
 export const runsOf = (rows: readonly Raw[]): Run[] => rows.map((row) => ({ session: word(row.session), app: word(row.app), host: word(row.host), started: word(row.started) || null, duration: number(row.duration_ns) }));
+/** Whether every session of side b began before every session of side a. */
+export function isReversed(a: readonly Run[], b: readonly Run[]): boolean {
+  const times = [a, b].map((runs) => runs.map(({ started }) => (started === null ? null : BigInt(started))));
+  if (times.some((side) => side.length === 0 || side.includes(null))) return false; // not known
+  const [first, second] = times as [bigint[], bigint[]];
+  return second.every((late) => first.every((early) => late < early));
+}
 export const totalsOf = (c: Comparison): Total[] => c.totals.map((row) => ({ what: word(row.what), unit: word(row.unit), a: number(row.a), b: number(row.b), ratio: number(row.ratio), low: number(row.ratio_low), high: number(row.ratio_high) }));
 /** Shares are compared by their difference in percentage points: from 9.8 % to 8.6 % are −1.2 points, and "−12 %" would read
  * as the difference. */

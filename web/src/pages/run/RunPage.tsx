@@ -4,7 +4,7 @@ import { useEffect, useMemo } from "react";
 import { answerOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
-import { between, count, percent, sentence, UNKNOWN } from "../../format/format";
+import { between, count, date, exactDate, percent, sentence, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { en } from "../../text/en";
@@ -12,9 +12,10 @@ import { run as text } from "../../text/run";
 import { Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { passOf } from "../session/facts";
+import { SessionId } from "../session/SessionId";
 import { StateChips } from "../sessions/StateChips";
 import { Ranks } from "./Ranks";
-import { giftsOf, inOrder, isSlowed, timesOf } from "./run";
+import { earliest, giftsOf, inOrder, isSlowed, timesOf } from "./run";
 import "./run.css";
 
 const SHOWN = 200;
@@ -27,7 +28,7 @@ function First({ session: s }: { session: RowSession }) {
   if (asked.problem && !asked.data) return <span className="wrong">{asked.problem.message}</span>;
   if (!asked.data) return <span className="skeleton" />;
   const answer = answerOf(asked.data);
-  if (!answer) return <span className="quiet">{text.unknown}</span>;
+  if (!answer) return <span title={text.unknown}>{UNKNOWN}</span>;
   return (
     <>
       {answer.share > 0 && (
@@ -42,21 +43,20 @@ function First({ session: s }: { session: RowSession }) {
   );
 }
 
-const orUnknown = (value: string): string => (value === UNKNOWN ? text.unknown : value);
-
-const columnsFor = (passes: boolean, times: RowSession | undefined): Column<RowSession>[] => [
+/** hosts: whether the sessions ran on several. */
+const columnsFor = (passes: boolean, hosts: boolean, times: RowSession | undefined): Column<RowSession>[] => [
   { label: c.session, className: "wrap", show: (s) => <Link href={href("session", { session: s.id, tab: "insights" })}>{s.app || s.id.slice(0, 8)}</Link> },
   ...(passes
     ? [
-        { label: c.pass, show: (s: RowSession) => (passOf(s) ? text.passOf(passOf(s)!.pass, passOf(s)!.passes) : text.unknown) },
+        { label: c.pass, show: (s: RowSession) => (passOf(s) ? text.passOf(passOf(s)!.pass, passOf(s)!.passes) : UNKNOWN) },
         { label: c.gives, className: "wrap", show: (s: RowSession) => giftsOf(s.engine).map((gift) => text.gives[gift]).join(", ") || UNKNOWN },
       ]
     : []),
   { label: c.engine, show: (s) => s.engine },
-  { label: c.process, className: "wrap", show: (s) => <>{text.process(s.host || UNKNOWN, String(s.pid ?? UNKNOWN))} <StateChips session={s} /></> },
+  { label: c.process, className: "wrap", show: (s) => <>{hosts ? text.process(s.host || UNKNOWN, String(s.pid ?? UNKNOWN)) : text.pid(String(s.pid ?? UNKNOWN))} <StateChips session={s} /></> },
   timeColumn(c.duration, (s) => between(s.started, s.ended ?? s.received)),
-  { label: c.busy, right: true, show: (s) => orUnknown(percent(s.busy)) },
-  { label: c.kernels, right: true, show: (s) => orUnknown(count(s.kernels)) },
+  { label: c.busy, right: true, show: (s) => percent(s.busy), title: (s) => (s.busy === null ? text.unknown : undefined) },
+  { label: c.kernels, right: true, show: (s) => count(s.kernels), title: (s) => (s.kernels === null ? text.unknown : undefined) },
   { label: c.answer, className: "wrap", show: (s) => (isSlowed(s, times) ? text.slowed(passOf(times!)?.pass ?? 1) : <First session={s} />) },
 ];
 
@@ -65,7 +65,8 @@ export function RunPage({ run }: { run: string }) {
   const rows = useMemo(() => (asked.data ? inOrder(asked.data.rows) : undefined), [asked.data]);
   const passes = Math.max(0, ...(rows ?? []).map((row) => passOf(row)?.passes ?? 0));
   const times = rows && timesOf(rows);
-  const columns = useMemo(() => columnsFor(passes > 0, times), [passes, times]);
+  const hosts = useMemo(() => [...new Set((rows ?? []).map((row) => row.host))], [rows]);
+  const columns = useMemo(() => columnsFor(passes > 0, hosts.length > 1, times), [passes, hosts, times]);
   const app = rows?.[0]?.app ?? "";
   useEffect(() => {
     document.title = `${text.title} ${app} · ${en.product}`;
@@ -73,14 +74,17 @@ export function RunPage({ run }: { run: string }) {
   if (asked.problem && !rows) return <ProblemView alone problem={asked.problem} again={asked.again} />;
   if (!rows) return <Skeleton rows={8} />;
   if (rows.length === 0) return <Empty alone title={text.missing} text={text.missingText} />;
-  const hosts = new Set(rows.map((row) => row.host));
+  const began = earliest(rows);
   return (
     <div className="stack">
       <div className="row">
         <h1>
           <span className="quiet">{text.title}</span> {app}
         </h1>
-        <span className="quiet small">{text.about(count(rows.length), passes ? count(passes) : "", [...hosts].slice(0, 4).join(", "))}</span>
+        <SessionId id={run} />
+        <span className="quiet small" title={exactDate(began)}>
+          {text.about(count(rows.length), passes ? count(passes) : "", hosts.slice(0, 4).join(", "), date(began))}
+        </span>
         {passes > 0 && times && (
           <Link className="button end" href={href("session", { session: times.id, tab: "kernels" })}>
             {text.open}

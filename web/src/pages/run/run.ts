@@ -8,6 +8,10 @@ import { passOf } from "../session/facts";
 export const inOrder = (rows: readonly RowSession[]): RowSession[] =>
   [...rows].sort((a, b) => (passOf(a)?.pass ?? 0) - (passOf(b)?.pass ?? 0) || a.host.localeCompare(b.host) || Number(BigInt(a.started ?? 0) - BigInt(b.started ?? 0)) || (a.id < b.id ? -1 : 1));
 
+/** When the first of the sessions began; null: unknown. */
+export const earliest = (rows: readonly RowSession[]): string | null =>
+  rows.reduce<string | null>((first, { started }) => (started !== null && (first === null || BigInt(started) < BigInt(first)) ? started : first), null);
+
 export type Gift = "times" | "samples" | "instructions" | "counters";
 
 const GIFTS: Readonly<Record<string, Gift>> = { pc_sample: "samples", sass_metric: "instructions", counter: "counters" };
