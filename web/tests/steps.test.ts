@@ -2,6 +2,7 @@
 // many.
 import { describe, expect, it } from "vitest";
 import { differencesOf, digitsOf, stepsOf, thinned, typicalOf, type Step } from "../src/pages/steps/steps";
+import { steps as text } from "../src/text/steps";
 
 const item = (start: number, duration: number, busy: number, kernels = 10, steady = true, alike = true) => ({ start_ns: start, duration_ns: duration, busy_ns: busy, idle_ns: duration - busy, kernels, session: 1, alike, steady });
 const ITEMS = [item(0, 900, 100, 10, false), item(900, 100, 60), item(1000, 104, 60), item(1104, 125, 60, 12), item(1229, 124, 60, 10, true, false)];
@@ -47,5 +48,12 @@ describe("drawing", () => {
     expect(drawn.length).toBeLessThanOrEqual(202);
     expect(drawn.map((step) => step.duration)).toContain(5000);
     expect(drawn.every((step, at) => at === 0 || step.number > drawn[at - 1]!.number)).toBe(true);
+  });
+});
+
+describe("the sentence about slow steps", () => {
+  it("is a sentence for any number of them", () => {
+    const said = ["0", "1", "3"].map((slow) => text.slow(slow, "1.5", "7").split(".").slice(0, 2).join("."));
+    expect(said).toEqual(["No step is slow: none lasts 1.5 times the median or longer", "1 step is slow: at least 1.5 times the median", "3 steps are slow: at least 1.5 times the median"]);
   });
 });

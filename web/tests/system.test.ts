@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { DEVICE_MORE } from "../src/format/metrics";
 import { grownOf } from "../src/pages/system/grown";
+import { system } from "../src/text/system";
 
 const energy = DEVICE_MORE.find(({ name }) => name === "energy")!;
 const points = (least: (number | null)[], most = least) => ({ at: least.map((_, at) => at), least, mean: least, most });
@@ -20,4 +21,11 @@ describe("a counter since the driver was loaded", () => {
   it("without a sample is unknown", () => expect(grownOf(points([null]), energy.show).whole).toBe(""));
   it("less than 1 kJ is in J", () => expect([0, 250_000, 999_900].map((mj) => energy.show(mj))).toEqual(["0 J", "250 J", "999.9 J"]));
   it("energy and memory errors are such counters", () => expect(DEVICE_MORE.filter(({ grows }) => grows).map(({ name }) => name)).toEqual(["energy", "ecc_corrected", "ecc_uncorrected"]));
+});
+
+describe("values below a plot", () => {
+  it("are one value if all read the same", () => {
+    expect([system.shownValues("0", "0", "0"), system.pointed("1 s", "35 °C", "35 °C", "35 °C")]).toEqual(["0", "at 1 s: 35 °C"]);
+    expect([system.shownValues("0", "1", "2"), system.pointed("1 s", "0", "1", "2")]).toEqual(["Mean 1, 0 to 2", "at 1 s: mean 1, 0 to 2"]);
+  });
 });

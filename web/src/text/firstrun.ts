@@ -14,5 +14,5 @@ export const firstRun = {
   upload: "Send sessions that are on disk",
   uploadText: "Sends what the server does not have yet, and goes on after an interruption.",
   api: "From inside a program",
-  apiText: "gpufl.h records and writes below log_path; gpufl_upload_logs() sends it after the program's work is done.",
+  apiText: "gpufl.h records a program and writes sessions to log_path; gpufl_upload_logs() sends them after the program's work is done.",
 } as const;

@@ -35,7 +35,7 @@ export const sessions = {
   shareTitle: "Share this session",
   shareView: "The link opens this view, with the place and the range that are shown now.",
   shareText: "Makes a link that shows this session, and nothing else, to whoever has the link, without a login. The session includes the text of source files that were kept with it.",
-  shareEnds: "It ends",
+  shareEnds: "Expires",
   shareDays: (days: number) => (days === 1 ? "after a day" : `after ${days} days`),
   shareMake: "Make the link",
   shareOnce: "The link is shown once. Links can be revoked in the settings.",

@@ -1,16 +1,16 @@
 // sums.ts - texts of the page with sums over days. Sums stay when sessions are deleted.
 export const sums = {
   title: "Sums over days",
-  intro: "Kernels, scopes and lines of all sessions by day, application and host. Sessions that were deleted count as well.",
+  intro: "What took most time in the chosen days. Open a row to see it day by day. Sessions that were deleted count as well.",
   link: "Sums over days, with deleted sessions",
   kind: "What is summed",
   kinds: { kernel: "Kernels", scope: "Scopes", line: "Lines" } as Record<string, string>,
   filters: { app: "Application", host: "Host" },
   all: { app: "All applications", host: "All hosts" },
-  columns: { name: "Name", total: "Time", share: "Share of this table", calls: "Calls", sessions: "Sessions", mean: "Mean per call" },
-  totals: { kernel: "Time on GPUs", scope: "Wall time", line: "Time for which GPUs waited" } as Record<string, string>,
+  columns: { name: "Name", total: "Time", share: "Share of this table", calls: "Calls", sessions: "Sessions", mean: "Mean" },
+  totals: { kernel: "Time on GPUs", scope: "Wall time", line: "GPU idle because of the line" } as Record<string, string>,
   units: { kernel: "calls", scope: "calls", line: "samples" } as Record<string, string>,
-  calls: { kernel: "Launches", scope: "Times it was open", line: "Samples" } as Record<string, string>,
+  calls: { kernel: "Calls", scope: "Calls", line: "Samples" } as Record<string, string>,
   others: "All others of these sessions",
   othersText: "The 32 with most time of each session have a row of their own.",
   more: (rows: string) => `The ${rows} rows with most time are shown.`,
@@ -27,6 +27,6 @@ export const sums = {
   splitColumns: { name: { app: "Application", host: "Host" } as Record<string, string>, days: "Days" },
   cut: (rows: string) => `Only the first ${rows} days of rows of the server are counted.`,
   close: "Close",
-  trend: "Follow it over sessions",
+  trend: "Trend over sessions",
   gpus: "GPUs by day are on the fleet's page.",
 } as const;

@@ -12,13 +12,14 @@ export const system = {
   shown: (from: string, to: string) => `Shown: ${from} to ${to}`,
   whole: "Whole session",
   onTimeline: "On the timeline",
-  pointed: (at: string, least: string, mean: string, most: string) => `at ${at}: mean ${mean}, ${least} to ${most}`,
-  shownValues: (least: string, mean: string, most: string) => `Mean ${mean}, ${least} to ${most}`,
+  /** A range of values that read the same is one value. */
+  pointed: (at: string, least: string, mean: string, most: string) => `at ${at}: ${least === most ? mean : `mean ${mean}, ${least} to ${most}`}`,
+  shownValues: (least: string, mean: string, most: string) => (least === most ? mean : `Mean ${mean}, ${least} to ${most}`),
   grew: (own: string, all: string) => `${own} in the time that is shown, ${all} since the driver was loaded`,
   sinceLoaded: (all: string) => `${all} since the driver was loaded`,
   restarted: (all: string) => `The driver was loaded again in this time. ${all} since then`,
   mean: "mean",
   least: "least",
   most: "most",
-  metrics: { gpu_util: "GPU utilisation", mem_util: "Memory traffic", memory_used: "GPU memory in use", allocated: "Held by the program", temperature: "Temperature", temperature_junction: "Hot spot", temperature_memory: "Memory temperature", energy: "Energy", ecc_corrected: "Memory errors, corrected", ecc_uncorrected: "Memory errors, not corrected", fan: "Fan", voltage: "Core voltage", pcie_total: "PCIe both ways", power: "Power", clock_sm: "SM clock", clock_mem: "Memory clock", pcie_rx: "PCIe into the GPU", pcie_tx: "PCIe out of the GPU", cpu: "Host CPU", process_cpu: "This process's CPU", host_memory_used: "Host memory in use", process_rss: "This process's memory", cpu_throttled: "Periods in which the CPU limit stopped this process", faults_major: "This process's pages read from a disk", swap_in: "Host: read from swap", memory_waits: "Host: time waiting for memory" } as Record<string, string>,
+  metrics: { gpu_util: "GPU utilisation", mem_util: "Memory traffic", memory_used: "GPU memory in use", allocated: "Held by the program", temperature: "Temperature", temperature_junction: "Hot spot", temperature_memory: "Memory temperature", energy: "Energy", ecc_corrected: "Memory errors, corrected", ecc_uncorrected: "Memory errors, not corrected", fan: "Fan", voltage: "Core voltage", pcie_total: "PCIe both ways", power: "Power", clock_sm: "SM clock", clock_mem: "Memory clock", pcie_rx: "PCIe into the GPU", pcie_tx: "PCIe out of the GPU", cpu: "Host CPU", process_cpu: "This process's CPU (100 % = one core)", host_memory_used: "Host memory in use", process_rss: "This process's memory", cpu_throttled: "Periods in which the CPU limit stopped this process", faults_major: "This process's pages read from a disk", swap_in: "Host: read from swap", memory_waits: "Host: time waiting for memory" } as Record<string, string>,
 };

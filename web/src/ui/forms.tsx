@@ -1,6 +1,6 @@
 // forms.tsx - inputs and confirmations: labelled fields, a button that copies, a question before
 // something that cannot be undone. The components take values and report events.
-import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { useEffect, useId, useRef, useState, type ChangeEvent, type ReactNode } from "react";
 import { en } from "../text/en";
 import { Dialog } from "./parts";
 
@@ -13,24 +13,36 @@ interface FieldProps {
   hint?: string;
   optional?: boolean;
   least?: number;
+  unit?: string; // of the number
+  empty?: string; // what an empty field means
   onChange?: (value: string) => void;
 }
 
-export function Field({ name, label, type = "text", complete = "off", value, hint, optional, least, onChange }: FieldProps) {
+export function Field({ name, label, type = "text", complete = "off", value, hint, optional, least, unit, empty, onChange }: FieldProps) {
   const id = useId();
+  const input = (
+    <input
+      className="field"
+      name={name}
+      type={type}
+      required={!optional}
+      autoComplete={complete}
+      min={least}
+      placeholder={empty}
+      {...(onChange ? { value: value ?? "", onChange: (event: ChangeEvent<HTMLInputElement>) => onChange(event.target.value) } : { defaultValue: value })}
+      aria-describedby={hint ? id : undefined}
+    />
+  );
   return (
     <label className="stack-tight field-of">
       <span className="small quiet">{label}</span>
-      <input
-        className="field"
-        name={name}
-        type={type}
-        required={!optional}
-        autoComplete={complete}
-        min={least}
-        {...(onChange ? { value: value ?? "", onChange: (event) => onChange(event.target.value) } : { defaultValue: value })}
-        aria-describedby={hint ? id : undefined}
-      />
+      {unit ? (
+        <span className="with-unit">
+          {input} {unit}
+        </span>
+      ) : (
+        input
+      )}
       {hint && (
         <span className="small quiet" id={id}>
           {hint}

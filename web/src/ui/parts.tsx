@@ -81,7 +81,8 @@ interface Wrong {
 /** The problem of a form; the message says what is wrong with the input. */
 const REFUSALS = [400, 409, 413, 422];
 
-export function ProblemView({ problem, alone, again }: { problem: Wrong; alone?: boolean; again?: () => void }) {
+/** onward: where to go on, for a problem that trying again does not end. */
+export function ProblemView({ problem, alone, again, onward }: { problem: Wrong; alone?: boolean; again?: () => void; onward?: { label: string; href: string } }) {
   const advice = en.states.whatNow[problem.status];
   const title = REFUSALS.includes(problem.status) ? en.states.refused : problem.title || `Status ${problem.status}`;
   return (
@@ -99,6 +100,11 @@ export function ProblemView({ problem, alone, again }: { problem: Wrong; alone?:
         <button className="button" type="button" onClick={again}>
           {en.states.again}
         </button>
+      )}
+      {onward && (
+        <a className="button" href={onward.href}>
+          {onward.label}
+        </a>
       )}
     </section>
   );

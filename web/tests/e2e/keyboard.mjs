@@ -355,10 +355,10 @@ async function settings() {
   await see("What roles may do");
   await tabTo("main nav a", "API keys");
   await press("Enter");
-  await see("What it is for");
+  await see("Such as the host or the pipeline that will use it.");
   await kept("a part of the settings");
   await filled("name", "from the keyboard");
-  await tabTo("select", "Ends");
+  await tabTo("select", "Expires");
   await press("ArrowDown");
   await tabTo("input[type=checkbox]", "read");
   await press("Space");

@@ -124,7 +124,7 @@ try {
   await picture(page, "kernel");
   check((await page.locator(".table tbody tr").count()) < 200, "kernel: launches are in the page only as far as seen");
 
-  for (const [tab, text] of [["scopes", "train_step"], ["syncs", "train_loop.cu:235"], ["system", "GPU memory in use"], ["raw", "Launched, recorded and written agree."]]) {
+  for (const [tab, text] of [["scopes", "train_step"], ["syncs", "train_loop.cu:235"], ["system", "GPU memory in use"], ["raw", "The numbers of launched, recorded and written events agree."]]) {
     await page.goto(`${server.origin}/sessions/${session}/${tab}`);
     await see(text);
     if (tab === "system") await page.locator(".uplot canvas").first().waitFor();

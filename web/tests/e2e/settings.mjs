@@ -143,10 +143,10 @@ async function refusals(page) {
   const typed = (label, words) => page.getByLabel(label).fill(words);
   const endless = unbroken(201, "x");
   await refused(page, "/settings/keys", "key", async () => {
-    await typed("What it is for", endless);
+    await typed(/^Name/, endless);
     await press("Make a key");
   });
-  check((await page.getByLabel("What it is for").inputValue()) === endless, "a refused key: its name stays typed");
+  check((await page.getByRole("textbox", { name: /^Name/ }).inputValue()) === endless, "a refused key: its name stays typed");
   await refused(page, "/settings/members", "role", () => page.getByRole("combobox", { name: `Role of ${ACCOUNT.name}` }).selectOption("viewer"));
   check((await page.getByRole("combobox", { name: `Role of ${ACCOUNT.name}` }).inputValue()) === "owner", "a refused role: the role that holds is shown");
   await refused(page, "/settings/retention", "retention", () => typed("Keep sessions for", "-1"));

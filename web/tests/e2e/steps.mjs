@@ -44,7 +44,7 @@ async function view(id, name, rule) {
   await rest(page);
   const { steps } = await ask(`sessions/${id}/steps`);
   const found = plain(await page.locator(".steps-found").innerText());
-  check(found.startsWith(`${steps.count} steps of median`) && found.includes(rule), `${name}: summary: ${found}`);
+  check(found.startsWith(`${steps.count} steps with a median of`) && found.includes(rule), `${name}: summary: ${found}`);
   const rows = Number(await page.locator(".table table").getAttribute("aria-rowcount")) - 1;
   check(rows === steps.items.length && rows > 100, `${name}: ${rows} rows of ${steps.items.length}`);
   check((await page.locator(".table tbody tr").count()) < 100, `${name}: rows out of view are in the page`);

@@ -189,6 +189,30 @@ export async function named({ page, t, origin, hf, id }) {
   t.check(row.includes(`process ${pid}`) && !row.includes("vm, process"), `run: a row repeats the host: ${row}`);
 }
 
+/** A link that does not work leads on to the login; a limit that is not set is an empty field that says so. */
+export async function onward({ page, t, origin }) {
+  const visitor = await (await page.context().browser().newContext({ viewport: DESK, reducedMotion: "reduce" })).newPage();
+  visitor.setDefaultTimeout(PATIENCE_MS);
+  t.watch(visitor, origin);
+  const leads = async (path) => {
+    await visitor.goto(origin + path);
+    const link = visitor.locator("main [role=alert]").getByRole("link", { name: "Log in" });
+    await link.waitFor();
+    t.check(new URL(await link.evaluate((one) => one.href)).pathname === "/login", `${path}: the link leads to the login`);
+  };
+  for (const path of ["/invite", "/reset", "/setup", "/share", "/share#token=never-made"]) await leads(path);
+  await visitor.goto(`${origin}/reset#token=never-made`);
+  await visitor.getByLabel("Password").fill("a new pass phrase");
+  await visitor.getByRole("button", { name: "Set the password" }).click();
+  await visitor.locator("main [role=alert]").getByRole("link", { name: "Log in" }).click();
+  await visitor.getByRole("button", { name: "Log in" }).waitFor();
+  await visitor.context().close();
+  await page.goto(`${origin}/settings/retention`);
+  await rest(page);
+  const fields = await page.locator(".with-unit").evaluateAll((all) => all.map((one) => [one.querySelector("input").value, one.querySelector("input").placeholder, one.innerText.trim()].join("|")));
+  t.check(fields.join(" ") === "|no limit|days |no limit|GiB |no limit|days", `retention: ${fields}`);
+}
+
 /** Runs in the page: fields and buttons that stand side by side in a row and do not end at one height, and the heights of fields. */
 function unaligned() {
   const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;

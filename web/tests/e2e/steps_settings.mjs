@@ -8,8 +8,8 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   // A key is shown once, with lines to paste, and can be revoked.
   await page.getByRole("link", { name: "API keys" }).click();
   await see(page, "No keys yet");
-  await page.getByLabel("What it is for").fill(`ci ${MARKUP}`);
-  await page.getByLabel("Ends").selectOption("30");
+  await page.getByRole("textbox", { name: /^Name/ }).fill(`ci ${MARKUP}`);
+  await page.getByLabel("Expires").selectOption("30");
   await page.getByRole("checkbox", { name: "read everything here" }).check();
   await page.getByRole("button", { name: "Make a key" }).click();
   await page.locator("[data-secret]").waitFor();
@@ -79,7 +79,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   // Retention asks before it deletes.
   await page.getByRole("link", { name: "Retention" }).click();
   await page.getByLabel("Keep sessions for").fill("x");
-  await see(page, "A number of 0 or more");
+  await see(page, "A limit is a number above 0");
   await page.getByLabel("Keep sessions for").fill("400");
   await picture(page, "settings-retention");
   await page.getByRole("button", { name: "Save" }).click();
@@ -89,7 +89,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByLabel("Keep sessions for").waitFor();
   check((await page.getByLabel("Keep sessions for").inputValue()) === "400", "settings: the retention was kept");
   // Keeping more deletes nothing, so there is no question.
-  await page.getByLabel("Keep sessions for").fill("0");
+  await page.getByLabel("Keep sessions for").fill("");
   await page.getByRole("button", { name: "Save" }).click();
   await see(page, "Saved.");
 
@@ -143,7 +143,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await see(page, "Changed.");
   await picture(page, "settings-account");
   await page.getByRole("link", { name: "API keys" }).click();
-  await page.getByLabel("What it is for").fill("typed before it ended");
+  await page.getByRole("textbox", { name: /^Name/ }).fill("typed before it ended");
   await page.context().clearCookies();
   await page.getByRole("button", { name: "Make a key" }).click();
   await see(page, "Your login has ended");
@@ -152,7 +152,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByRole("dialog").locator("input[name=password]").fill("a fourth long phrase");
   await page.getByRole("dialog").getByRole("button", { name: "Log in" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  check((await page.getByLabel("What it is for").inputValue()) === "typed before it ended", "an ended login costs nothing that was typed");
+  check((await page.getByRole("textbox", { name: /^Name/ }).inputValue()) === "typed before it ended", "an ended login costs nothing that was typed");
   await page.getByRole("button", { name: "Make a key" }).click();
   await page.locator("[data-secret]").waitFor();
   await other.context().close();

@@ -8,14 +8,15 @@ import { go, usePlace } from "../../router/router";
 import { join, login } from "../../text/login";
 import { Field } from "../../ui/forms";
 import { Panel, ProblemView } from "../../ui/parts";
-import { hashToken, safeNext } from "./next";
+import { hashToken, safeNext, TO_LOGIN } from "./next";
 
 /** Pages that only serve visitors without a login. */
 const OUTSIDE: ReadonlySet<string> = new Set(["login", "setup", "invite", "reset"]);
 
 type Fields = Record<string, string>;
 
-function Form({ title, submit, send, children }: { title: string; submit: string; send: (fields: Fields) => Promise<unknown>; children: ReactNode }) {
+/** linked: a link led here, which may have been used before or be out of date. */
+function Form({ title, submit, send, linked, children }: { title: string; submit: string; send: (fields: Fields) => Promise<unknown>; linked?: boolean; children: ReactNode }) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const place = usePlace();
@@ -46,12 +47,12 @@ function Form({ title, submit, send, children }: { title: string; submit: string
           </button>
         </form>
       </Panel>
-      {problem && <ProblemView problem={{ status: 0, title: login.failed, message: problem.message, request: problem.request }} />}
+      {problem && <ProblemView problem={{ status: 0, title: login.failed, message: problem.message, request: problem.request }} {...(linked ? { onward: TO_LOGIN } : {})} />}
     </div>
   );
 }
 
-const Incomplete = ({ title, text }: { title: string; text: string }) => <ProblemView alone problem={{ status: -1, title, message: text, request: null }} />;
+const Incomplete = ({ title, text }: { title: string; text: string }) => <ProblemView alone problem={{ status: -1, title, message: text, request: null }} onward={TO_LOGIN} />;
 
 export function LoginPage() {
   return (
@@ -68,7 +69,7 @@ export function SetupPage() {
   const send = ({ email = "", password = "", name = "", workspace_name = "" }: Fields) =>
     client.post("setup", {}, { token, email, password, name, workspace_name });
   return (
-    <Form title={login.setup} submit={login.make} send={send}>
+    <Form linked title={login.setup} submit={login.make} send={send}>
       <p className="quiet">{login.setupText}</p>
       <Field name="name" label={login.name} complete="name" />
       <Field name="email" label={login.email} type="email" complete="username" />
@@ -82,7 +83,7 @@ export function InvitePage() {
   const token = hashToken(location.hash);
   if (!token) return <Incomplete title={join.inviteTitle} text={join.noToken} />;
   return (
-    <Form title={join.inviteTitle} submit={join.join} send={({ email = "", password = "", name = "" }) => client.post("accept", {}, { token, email, password, name })}>
+    <Form linked title={join.inviteTitle} submit={join.join} send={({ email = "", password = "", name = "" }) => client.post("accept", {}, { token, email, password, name })}>
       <p className="quiet">{join.inviteText}</p>
       <Field name="email" label={login.email} type="email" complete="username" />
       <Field name="password" label={login.password} type="password" complete="current-password" hint={join.passwordHint} />
@@ -95,7 +96,7 @@ export function ResetPage() {
   const token = hashToken(location.hash);
   if (!token) return <Incomplete title={join.resetTitle} text={join.noToken} />;
   return (
-    <Form title={join.resetTitle} submit={join.set} send={({ password = "" }) => client.post("reset", {}, { token, password })}>
+    <Form linked title={join.resetTitle} submit={join.set} send={({ password = "" }) => client.post("reset", {}, { token, password })}>
       <p className="quiet">{join.resetText}</p>
       <Field name="password" label={login.password} type="password" complete="new-password" hint={join.passwordHint} />
     </Form>

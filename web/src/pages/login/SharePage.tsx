@@ -6,7 +6,7 @@ import { who } from "../../api/who";
 import { go, href } from "../../router/router";
 import { join } from "../../text/login";
 import { ProblemView, Skeleton } from "../../ui/parts";
-import { hashToken, sharedView } from "./next";
+import { hashToken, sharedView, TO_LOGIN } from "./next";
 
 /** The view that was shared, or the session's first view. */
 function viewOf(to: string, session: string): string {
@@ -33,5 +33,5 @@ export function SharePage() {
       },
     );
   }, []);
-  return problem ? <ProblemView alone problem={problem} /> : <Skeleton rows={8} />;
+  return problem ? <ProblemView alone problem={problem} onward={TO_LOGIN} /> : <Skeleton rows={8} />;
 }

@@ -1,11 +1,15 @@
 // next.ts - where to go after logging in, or from a link: always an address of this dashboard,
 // never one of another origin.
+import { en } from "../../text/en";
 import { href, match, withQuery } from "../../router/router";
 
 export function safeNext(next: string | null): string {
   if (!next || !next.startsWith("/") || next.startsWith("//") || next.includes("\\")) return "/";
   return next;
 }
+
+/** Where to go on from a link that does not work. */
+export const TO_LOGIN = { label: en.states.logIn, href: href("login") };
 
 /** The token of a link: the part after #, alone or by name. */
 export const hashToken = (hash: string): string | null => new URLSearchParams(hash.slice(1)).get("token");

@@ -45,12 +45,15 @@ function Editor({ row, onSaved }: { row: RowRetention; onSaved: () => void }) {
           {text.text} {text.forever}
         </p>
         <div className="form-line">
-          {FIELDS.map(([name, label, hint]) => (
+          {FIELDS.map(([name, label, hint, unit]) => (
             <Field
               key={name}
               name={name}
               label={label}
               hint={hint}
+              unit={unit}
+              empty={text.noLimit}
+              optional
               value={texts[name]}
               onChange={(value) => {
                 setSaved(false);
@@ -85,7 +88,7 @@ function Shown({ row, role }: { row: RowRetention; role: string }) {
   const texts = textsOf(row);
   return (
     <>
-      <Stats items={FIELDS.map(([name, label, , unit]) => ({ label, value: texts[name] === "0" ? settings.none : `${texts[name]} ${unit}` }))} />
+      <Stats items={FIELDS.map(([name, label, , unit]) => ({ label, value: texts[name] === "" ? text.noLimit : `${texts[name]} ${unit}` }))} />
       <p className="quiet">{settings.notYoursText(role)}</p>
     </>
   );

@@ -101,10 +101,10 @@ function Users() {
     { label: text.columns.name, className: "wrap", show: (row) => <strong><Words text={row.name} /></strong> },
     { label: text.columns.email, className: "wrap", show: (row) => <Words text={row.email} /> },
     {
-      label: text.columns.state,
+      label: text.columns.role,
       show: (row) => (
         <>
-          {row.admin && <span className="chip">{text.admin}</span>} {row.disabled && <span className="chip chip-warn">{text.disabled}</span>}
+          {row.admin ? text.admin : text.user} {row.disabled && <span className="chip chip-warn">{text.disabled}</span>}
         </>
       ),
     },

@@ -1,5 +1,5 @@
 // retention.ts - limits as people write them, days and GiB, and as the server stores them, ns and
-// bytes.
+// bytes. No limit is an empty field to people, and 0 to the server.
 const DAY_NS = 86_400_000_000_000;
 const GIB = 2 ** 30;
 
@@ -14,16 +14,17 @@ const UNITS: Limits = { sessions: DAY_NS, bytes: GIB, metrics: DAY_NS };
 const KEYS = Object.keys(UNITS) as (keyof Limits)[];
 
 export function textsOf(row: Record<keyof Limits, number | null>): LimitTexts {
-  return Object.fromEntries(KEYS.map((key) => [key, String(Number(((row[key] ?? 0) / UNITS[key]).toFixed(3)))])) as LimitTexts;
+  return Object.fromEntries(KEYS.map((key) => [key, row[key] ? String(Number((row[key] / UNITS[key]).toPrecision(6))) : ""])) as LimitTexts;
 }
 
-/** null: a text that is not a number of 0 or more. */
+/** null: a text that is neither empty nor a number above 0. */
 export function limitsOf(texts: LimitTexts): Limits | null {
   const limits = {} as Limits;
   for (const key of KEYS) {
-    const value = Number(texts[key].trim().replace(",", "."));
-    if (texts[key].trim() === "" || !Number.isFinite(value) || value < 0 || value * UNITS[key] > 9e18) return null;
+    const text = texts[key].trim().replace(",", ".");
+    const value = Number(text);
     limits[key] = Math.round(value * UNITS[key]);
+    if (text !== "" && !(limits[key] > 0 && limits[key] <= 9e18)) return null;
   }
   return limits;
 }

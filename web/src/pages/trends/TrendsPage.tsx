@@ -243,7 +243,7 @@ function Followed({ kind, name }: { kind: Kind; name: string }) {
           <span className="quiet">{text.of[kind]}</span> <span className={kind === "kernel" ? "mono" : undefined}>{short}</span>
         </h1>
         <Link className="button end" href={href("trends", {}, { kind: kind === "kernel" ? "" : kind })}>
-          {text.other}
+          {text.other[kind]}
         </Link>
       </div>
       <Filters kind={kind} answer={asked.data} />
