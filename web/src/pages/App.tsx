@@ -120,7 +120,7 @@ export function App() {
           {!outside && <span className="account">{me.data && <Account me={me.data} />}</span>}
         </div>
       </header>
-      <main className="page" id="content" tabIndex={-1}>
+      <main className={place.page === "session" && place.path.tab === "timeline" ? "page page-wide" : "page"} id="content" tabIndex={-1}>
         <Boundary key={`${place.page} ${place.path.session ?? ""} ${stranger}`}>
           <Page place={place} stranger={stranger} unknown={!outside && !me.data && !me.problem} />
         </Boundary>
