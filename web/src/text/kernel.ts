@@ -39,6 +39,8 @@ export interface Words {
   counted: string;
 }
 
+const ONE_CORE = "100 % is one core.";
+
 const nvidia: Words = {
   occupancyText: "Theoretical occupancy: the part of an SM's warp slots that resident warps use.",
   resources: { warps: "warp slots", registers: "registers", shared_mem: "shared memory", blocks: "block slots" },
@@ -60,7 +62,7 @@ const nvidia: Words = {
   events: {},
   reasons: {},
   metrics: {},
-  notes: { gpu_util: "NVML reports the part of each sample's time in which any program had a kernel on the GPU. GPU busy is the time in which this session's work ran, and may be less." },
+  notes: { gpu_util: "NVML reports the part of each sample's time in which any program had a kernel on the GPU. GPU busy is the time in which this session's work ran, and may be less.", process_cpu: ONE_CORE },
   ranges: "NVTX ranges (torch.cuda.nvtx.range_push in PyTorch)",
   sampling: "Samples that show where warps stall.",
   sampled: "Shares of the time in which multiprocessors had work, with their error at 95 %. They include kernels that are not recorded.",
@@ -98,7 +100,7 @@ const amd: Words = {
   events: { "context synchronization": "device synchronization", "wait for context": "wait for device" },
   reasons: { hardware_slowdown: "another limit of the hardware", thermal_software: "too hot", thermal_hardware: "regulators or board too hot" },
   metrics: { clock_sm: "Shader clock" },
-  notes: { gpu_util: "AMD's driver reports the part of each sample's time in which the GPU worked for any program. GPU busy is the time in which this session's work ran, and may be less." },
+  notes: { gpu_util: "AMD's driver reports the part of each sample's time in which the GPU worked for any program. GPU busy is the time in which this session's work ran, and may be less.", process_cpu: ONE_CORE },
   ranges: "rocTX ranges (roctxRangePush)",
   sampling: "Samples that show where wavefronts stall.",
   sampled: "Shares of the time in which compute units had work, with their error at 95 %. They include kernels that are not recorded.",

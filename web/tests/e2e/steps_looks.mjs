@@ -169,6 +169,16 @@ export async function named({ page, t, origin, hf, id }) {
   await page.locator("main .stat small").getByText(`${share.toFixed(share < 9.95 ? 1 : 0)} % of the time of all kernels`.replace(" %", "\u202f%")).or(page.locator("main .stat small").getByText(`${share.toFixed(share < 9.95 ? 1 : 0)} % of the time of all kernels`)).first().waitFor();
   const head = page.locator("main header");
   t.check((await head.getByRole("link", { name: "hf_train", exact: true }).count()) === 1 && (await head.locator(".session-id").innerText()) === hf.slice(0, 8), `kernel: its session: ${await head.innerText()}`);
+  await open(`/sessions/${hf}/system`);
+  await page.getByText("This process's CPU: 100 % is one core.").waitFor();
+  const tops = await page.locator("main header .button").evaluateAll((all) =>
+    all.map((button) => {
+      const text = document.createRange();
+      text.selectNodeContents(button);
+      return text.getBoundingClientRect().top;
+    }),
+  );
+  t.check(tops.length > 2 && Math.max(...tops) - Math.min(...tops) < 1.5, `session: texts of links and buttons begin at ${tops}`);
   await open(`/sessions/${hf}/flame`);
   const [shown, box] = await page.locator(".icicle").evaluate((icicle) => [".icicle-shown", ".icicle-box"].map((part) => icicle.querySelector(part).getBoundingClientRect().top));
   const blocked = await page.locator(".icicle-shown").innerText();

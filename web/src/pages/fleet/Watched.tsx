@@ -15,7 +15,7 @@ import { Choices } from "../../ui/forms";
 import { countColumn, Listing, type Column } from "../../ui/Listing";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { gpusOf } from "../session/facts";
-import { DevicePlot, HostPlot, Utilisation, WindowBar } from "../system/plots";
+import { DevicePlot, HostPlot, Note, WindowBar } from "../system/plots";
 import { useWindow } from "../system/window";
 import { nsOf } from "./days";
 import { useRange } from "./DayBars";
@@ -99,7 +99,7 @@ function Plots({ session }: { session: RowSession }) {
           <h3>
             {system.device} {device} <span className="quiet small">{name}</span>
           </h3>
-          <Utilisation notes={wordsOf(word(list(session.gpus)[device]?.vendor)).notes} />
+          <Note of="gpu_util" notes={wordsOf(word(list(session.gpus)[device]?.vendor)).notes} />
           <div className="plots">
             {OF_DEVICE.map((metric) => (
               <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} />

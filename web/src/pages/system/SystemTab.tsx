@@ -14,7 +14,7 @@ import { system } from "../../text/system";
 import { Empty } from "../../ui/parts";
 import { gpusOf } from "../session/facts";
 import type { TabProps } from "../session/tabs";
-import { CounterPlot, DevicePlot, HostPlot, Utilisation, WindowBar } from "./plots";
+import { CounterPlot, DevicePlot, HostPlot, Note, WindowBar } from "./plots";
 import { useWindow } from "./window";
 
 /** The plots of a GPU; labels: in place of those of text/system.ts. */
@@ -57,7 +57,7 @@ export function SystemTab({ session }: TabProps) {
               {system.device} {device} <span className="quiet small">{name}</span>
             </h2>
           )}
-          {!empty && answers[`${device} gpu_util`] !== 0 && <Utilisation notes={words.notes} />}
+          {!empty && answers[`${device} gpu_util`] !== 0 && <Note of="gpu_util" notes={words.notes} />}
           {!empty && metrics.every(({ name: of }) => answers[`${device} ${of}`] === 0) && !counted.some((counter) => counter.device === device + 1) && <p className="quiet">{system.noneOfDevice}</p>}
           <div className="plots">
             {metrics.map((metric) => (
@@ -73,6 +73,7 @@ export function SystemTab({ session }: TabProps) {
       ))}
       <section className="stack">
         {!empty && <h2>{system.host}</h2>}
+        {!empty && answers.process_cpu !== 0 && <Note of="process_cpu" notes={words.notes} />}
         <div className="plots">
           {HOST.map((metric) => (
             <HostPlot key={metric.name} {...plot} metric={metric} onSamples={(rows) => setRows(metric.name, rows)} />

@@ -49,11 +49,11 @@ function Plot({ session, metric, window, onRange, onSamples, asked }: PlotProps 
   );
 }
 
-/** What the driver's number means. The note is above the plots, not inside one, so that all
- * plots have one height. */
-export const Utilisation = ({ notes }: { notes: Words["notes"] }) => (
+/** What a metric's number means. The note is above the plots, not inside one, so that all plots
+ * have one height. */
+export const Note = ({ of, notes }: { of: "gpu_util" | "process_cpu"; notes: Words["notes"] }) => (
   <p className="quiet small">
-    {system.metrics.gpu_util}: {notes.gpu_util}
+    {system.metrics[of]}: {notes[of]}
   </p>
 );
 
