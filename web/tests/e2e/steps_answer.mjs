@@ -123,7 +123,7 @@ export async function folded({ page, t, origin, deep }) {
   t.check(all > 5 && (await cards.count()) === 5, `findings: ${await cards.count()} of ${all} are open`);
   await page.getByText(`${all - 5} more findings`).click();
   await until(page, (n) => document.querySelectorAll(".finding").length === n && [...document.querySelectorAll(".finding")].every((card) => card.checkVisibility()), all);
-  t.check(new URL(page.url()).searchParams.get("more") === "1", "findings: that all are shown is in the address");
+  await page.waitForURL((url) => url.searchParams.get("more") === "1"); // that all are shown is in the address
   await page.reload();
   await cards.nth(5).waitFor();
 }

@@ -310,6 +310,7 @@ async function logIn(page) {
 /** The login ends before each page is opened: after a new login in the dialog the page is shown. */
 export async function everyExpired({ t, page, origin }) {
   await page.goto(`${origin}/upload`);
+  await page.locator(".account summary").getByText(ACCOUNT.email).waitFor(); // a page that does not know its user yet has a login form of its own
   for (const path of PATHS.filter((other) => !ASK_NOTHING.includes(other))) {
     await goTo(page, "/upload"); // this page requests nothing again
     await page.context().clearCookies();
