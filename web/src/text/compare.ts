@@ -16,7 +16,7 @@ export const compare = {
   totals: "Runs as a whole",
   change: "Difference",
   total: { duration: "Duration", kernel_time: "Time of kernels", kernels: "Kernels", busy_share: "GPU busy" } as Record<string, string>,
-  columns: { name: "Name", verdict: "Verdict", difference: "Δ per run", ratio: "Δ per call", a: "A: mean", b: "B: mean", calls: "Calls A → B", certainty: "False discovery rate (q)" },
+  columns: { name: "Name", verdict: "Verdict", difference: "Δ per run", ratio: "Δ per call", a: "A: mean", b: "B: mean", calls: "Calls A → B", certainty: "False discovery\nrate (q)" },
   points: (n: string) => `${n} points`,
   relative: (ratio: string) => `${ratio} relative to A`,
   kernels: "Kernels",

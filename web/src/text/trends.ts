@@ -44,7 +44,7 @@ export const trends = {
   compare: "Compare before and after",
   machines: { hosts: "Hosts", gpus: "GPUs" },
   machinesText: "Each host and GPU is compared with all others, relative to the level at the time of the session.",
-  machineColumns: { name: "Name", sessions: "Sessions", ratio: "Differs by", q: "False discovery rate (q)", verdict: "Verdict" },
+  machineColumns: { name: "Name", sessions: "Sessions", ratio: "Differs by", q: "False discovery\nrate (q)", verdict: "Verdict" },
   tooFew: "too few sessions",
   slower: "slower",
   faster: "faster",

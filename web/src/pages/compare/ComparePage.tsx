@@ -135,7 +135,7 @@ const columnsFor = (kind: Kind, a: string, b: string): ColumnDef<Line>[] => [
   { id: "a", accessorFn: (l) => l.a.mean ?? -1, header: c.a, meta: { width: "100px", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.a.mean, "ns")}>{duration(l.a.mean)}</span> },
   { id: "b", accessorFn: (l) => l.b.mean ?? -1, header: c.b, meta: { width: "100px", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.b.mean, "ns")}>{duration(l.b.mean)}</span> },
   { id: "calls", enableSorting: false, header: c.calls, meta: { width: "150px", right: true }, cell: ({ row: { original: l } }) => `${count(l.a.calls)} → ${count(l.b.calls)}` },
-  { id: "q", accessorFn: (l) => -(l.q ?? 2), header: c.certainty, meta: { width: "206px", right: true }, cell: ({ row: { original: l } }) => <span title={l.test ? text.tests[l.test] : undefined}>{l.q === null ? UNKNOWN : l.q < 0.001 ? "< 0.001" : l.q.toFixed(3)}</span> },
+  { id: "q", accessorFn: (l) => -(l.q ?? 2), header: c.certainty, meta: { width: "140px", right: true }, cell: ({ row: { original: l } }) => <span title={l.test ? text.tests[l.test] : undefined}>{l.q === null ? UNKNOWN : l.q < 0.001 ? "< 0.001" : l.q.toFixed(3)}</span> },
 ];
 
 /** all, compared: how many rows both sides have, and how many the server compares; its answer has those that differ most. */
