@@ -10,11 +10,15 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 import postgres
 from patience import PATIENCE
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "answers"))
+import parts
 
 
 def report_of(gpufl, path):
@@ -143,6 +147,8 @@ class Server:
             fields = {"Content_Encoding": "gzip"} if name.endswith(".gz") else {}
             with open(os.path.join(folder, name), "rb") as part:
                 body = part.read()
+            if name.endswith(".zst"):
+                body = parts.zstd_unpack(body)
             if not end:
                 plain = gzip.decompress(body) if fields else body
                 body = gzip.compress(b"".join(line for line in plain.splitlines(keepends=True)
