@@ -94,7 +94,7 @@ TEST(test_the_public_clients_session)
 /* A folder with several sessions: the report is of the one that the options name. */
 TEST(test_the_report_of_a_session_by_its_name)
 {
-    static const char jax[] = "beb4b538-3c68-491c-94eb-d69ef9653b88";
+    static const char jax[] = "3d52a885-e7c6-4ba9-9028-c98f3911abb7";
     struct gpufl_report_options o;
     char error[512] = "", *text = NULL;
     size_t size = 0;

@@ -32,7 +32,10 @@ static void send_part(char *session, const struct discover_part *p)
     char *data;
     size_t n;
     struct ingest_request r = fixture_request(*session ? session : NULL, NULL, 0);
-    r.encoding = p->packed ? INGEST_GZIP : INGEST_PLAIN;
+    const char *ending = strrchr(p->path, '.');
+    r.encoding = !strcmp(ending, ".gz")    ? INGEST_GZIP
+                 : !strcmp(ending, ".zst") ? INGEST_ZSTD
+                                           : INGEST_PLAIN;
     if (file_read_all(p->path, 1u << 30, &data, &n, &e))
         fail_msg("%s", e.text);
     fixture_send(&fix, &r, data, n, 60000, &a);
