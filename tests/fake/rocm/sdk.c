@@ -251,27 +251,30 @@ static void fill(struct parcel *p, const struct item *one, bool backwards, size_
     p->count++;
 }
 
-static bool is_ready(const struct item *one, int buffer, int64_t now)
+/* `finalizing` is read once for a parcel: another thread may set it between the count of the items
+ * that are ready and their copy. */
+static bool is_ready(const struct item *one, int buffer, int64_t now, bool finalizing)
 {
     return one->buffer == buffer && one->ready <= now &&
-           (one->flush <= sdk.buffers[buffer].flushes || sdk.finalizing);
+           (one->flush <= sdk.buffers[buffer].flushes || finalizing);
 }
 
 static void take_ready(struct parcel *p, int buffer)
 {
     int64_t now = fake_now();
     size_t kept = 0, ready = 0;
+    bool finalizing = sdk.finalizing;
     pthread_mutex_lock(&sdk.lock);
     sdk.buffers[buffer].flushes++;
     p->dropped = sdk.buffers[buffer].dropped;
     for (size_t i = 0; i < sdk.item_count; i++)
-        ready += is_ready(&sdk.items[i], buffer, now);
+        ready += is_ready(&sdk.items[i], buffer, now, finalizing);
     p->items = calloc(ready + 1, sizeof *p->items);
     p->headers = calloc(ready + 1, sizeof *p->headers);
     p->pointers = calloc(ready + 1, sizeof *p->pointers);
     for (size_t i = 0; i < sdk.item_count; i++) {
         struct item *one = &sdk.items[i];
-        if (is_ready(one, buffer, now))
+        if (is_ready(one, buffer, now, finalizing))
             fill(p, one, script("shuffle") > 0, ready);
         else
             sdk.items[kept++] = *one;
