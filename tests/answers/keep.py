@@ -3,8 +3,9 @@
 
     tests/answers/keep.py DIR [NAME ...]
 
-DIR is the folder that record.py wrote. A program without measurements is refused; one that was kept before is replaced.
-Prints the size of each, and that of all kept ones.
+DIR is the folder that record.py wrote. Measurements and the parts of sessions are kept, and no messages of failed runs. A
+program without measurements is refused; one that was kept before is replaced. Prints the size of each, and that of all
+kept ones.
 """
 import argparse
 import pathlib
@@ -21,16 +22,15 @@ def size_of(folder):
 
 
 def keep(program, to):
-    """Copies a program's folder; each part of a session is packed again."""
+    """Copies the measurements and the parts of the sessions, which are packed again."""
     shutil.rmtree(to, ignore_errors=True)
-    for path in sorted(path for path in program.rglob("*") if path.is_file()):
+    to.mkdir(parents=True)
+    shutil.copy(program / "measured.json", to)
+    for path in sorted(program.rglob("*.log*")):
         place = to / path.relative_to(program)
         place.parent.mkdir(parents=True, exist_ok=True)
-        if ".log" in path.suffixes:
-            plain = place.with_suffix("") if path.suffix in (".gz", ".zst") else place
-            plain.with_name(f"{plain.name}.zst").write_bytes(parts.zstd_pack(parts.unpacked(path)))
-        else:
-            shutil.copy(path, place)
+        plain = place.with_suffix("") if path.suffix in (".gz", ".zst") else place
+        plain.with_name(f"{plain.name}.zst").write_bytes(parts.zstd_pack(parts.unpacked(path)))
 
 
 def main():

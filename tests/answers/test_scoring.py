@@ -181,6 +181,7 @@ class Running(unittest.TestCase):
             text = "".join(f'{{"row": {k}}}\n' for k in range(1000))
             part.write_bytes(gzip.compress(text.encode()))
             (part.parent.parent / "measured.json").write_text("{}")
+            (part.parent.parent / "failed.txt").write_text("a path of the machine")
             keep.keep(part.parent.parent, to)
             kept = to / "id" / "scope.1.log.zst"
             self.assertEqual(sorted(p.name for p in to.rglob("*") if p.is_file()), ["measured.json", kept.name])
