@@ -19,8 +19,8 @@
 /* Limits the bytes of collected rows before some are sent, and of a block. */
 enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20 };
 
-/* So many ranges of numbers are too many: each change of the writing process, and each failure,
- * adds one, and questions name all of them. */
+/* A session with this many ranges of numbers has too many: each change of the writing process, and
+ * each failure, adds one, and questions name all of them. */
 enum { RANGES_MANY = 200 };
 
 static struct writer *writer_of(struct store_session *ss, struct err *e)
