@@ -16,7 +16,7 @@
 
 enum { ROUNDS = 5, TEXT = 24 };
 
-/* A number in [0, 1), equal in each run. */
+/* Returns a number in [0, 1), equal in each run. */
 static double next_random(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;

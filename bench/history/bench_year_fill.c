@@ -50,7 +50,7 @@ static void must(int rc, const struct err *e)
     exit(1);
 }
 
-/* A number in [0, 1), equal in each run. */
+/* Returns a number in [0, 1), equal in each run. */
 static double next_random(void)
 {
     static uint64_t state = 1;

@@ -8,7 +8,7 @@
 
 enum { CHUNK_ROWS = 2048 };
 
-/* Memory for a chunk's columns that cannot point into the page. */
+/* Holds a chunk's columns that cannot point into the page. */
 struct room {
     struct store_text texts[CHUNK_ROWS];
     uint64_t valid[CHUNK_ROWS / 64];

@@ -13,7 +13,7 @@
  * their places. NANs come last, -0 equals 0. n < 2^32. 0 or GPUFL_E_NOMEM. */
 int order_values(const double *values, size_t n, uint32_t *order);
 
-/* Like order_values, for whole numbers. */
+/* Does what order_values does, for whole numbers. */
 int order_ints(const int64_t *values, size_t n, uint32_t *order);
 
 /* Returns the value that is at place k in ascending order, k < n, and moves the values so that no

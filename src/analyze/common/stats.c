@@ -214,8 +214,8 @@ double stats_spread(double *values, size_t n)
     return 1.4826 * stats_median(values, n);
 }
 
-/* A part of a series. Its places in ascending order of the values are in `order`, from `from` to
- * before `to`, since each step divides the order as it divides the series. */
+/* Holds a part of a series. Its places in ascending order of the values are in `order`, from `from`
+ * to before `to`, since each step divides the order as it divides the series. */
 struct series {
     const double *values;
     uint32_t *order, *room; /* room: scratch memory */

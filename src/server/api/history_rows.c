@@ -115,7 +115,7 @@ struct store_visitor history_rows_visitor(struct history_rows *h)
 
 /* ---- in order of time ------------------------------------------------------------------------ */
 
-/* By session, then the greatest total first: rows that started at one time. */
+/* Compares rows that started at one time: by session, then the greatest total first. */
 static int by_session(const void *a, const void *b)
 {
     const struct history_session *const *x = a, *const *y = b;

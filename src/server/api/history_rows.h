@@ -13,8 +13,8 @@ enum {
     HISTORY_ROWS_MEMORY = 256 << 20,
 };
 
-/* A row of an answer: a launch shape on a GPU in a session. The first row of a session becomes the
- * session's sums over shapes and GPUs. */
+/* Holds a row of an answer, a launch shape on a GPU in a session. The first row of a session
+ * becomes the session's sums over shapes and GPUs. */
 struct history_session {
     const char *session, *app, *host, *gpu; /* gpu: "" where there are several */
     const char *shape;                      /* of a row */

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A thread that reads a byte, counts it, and reads the next one. */
+/* The thread reads a byte, counts it, and reads the next one. */
 static struct {
     pthread_t thread;
     int ends[2];

@@ -13,7 +13,7 @@
 
 enum { COLUMNS = 11, SESSIONS = 700, ROWS = 3 * SESSIONS, TEXT = 24 };
 
-/* A row of the answer, made by the test. */
+/* Holds a row of the answer, made by the test. */
 struct made {
     char session[TEXT], app[TEXT], host[TEXT], device[TEXT], shape[TEXT];
     int64_t started, calls, total;
@@ -28,7 +28,7 @@ static int pick(int n)
     return rand() % n; /* NOLINT: the numbers must be the same every time */
 }
 
-/* One to three rows a session; some start at the same time, some have no duration. */
+/* Makes one to three rows a session; some start at the same time, some have no duration. */
 static void make_rows(void)
 {
     count = 0;

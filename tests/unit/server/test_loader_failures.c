@@ -389,7 +389,7 @@ TEST(test_refused_while_memory_is_short)
     fixture_down(&fix);
 }
 
-/* Memory that is short for a while: bodies are accepted again without a restart. */
+/* Memory is short for a while: bodies are accepted again without a restart. */
 TEST(test_accepted_when_memory_is_back)
 {
     struct store_ops ops = store_duckdb;

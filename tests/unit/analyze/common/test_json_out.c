@@ -53,7 +53,7 @@ TEST(test_joined_texts_beyond_the_ceiling)
     buf_fini(&j.buf);
 }
 
-/* What json_out_number wrote before it made digits itself. */
+/* Writes what json_out_number wrote before it made digits itself. */
 static void printed(char *text, size_t room, double v)
 {
     int len = snprintf(text, room, "%.6f", v);
