@@ -41,10 +41,11 @@ def samples_built(work):
     return found
 
 
-def run(command, cwd, env, timeout=TIMEOUT):
-    """The exit code and lines of a program; the code is 'hangs' if the program does not end in time."""
+def run(command, cwd, env, timeout=TIMEOUT, stderr=subprocess.DEVNULL):
+    """The exit code and lines of a program; the code is 'hangs' if the program does not end in time. stderr: where it
+    goes."""
     process = subprocess.Popen(list(map(str, command)), cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, text=True, errors="replace", start_new_session=True,
+                               stderr=stderr, text=True, errors="replace", start_new_session=True,
                                env={**os.environ, **env})
     try:
         out = process.communicate(timeout=timeout)[0]

@@ -25,6 +25,7 @@ import cases_faults  # noqa: F401
 import cases_passes  # noqa: F401
 import cases_people  # noqa: F401
 import cases_odd  # noqa: F401
+import cases_situations  # noqa: F401
 import cases_cupti  # noqa: F401
 from lab import HERE, Lab, Skipped, cases
 
