@@ -7,6 +7,7 @@ that is deliberately not fused.
     gpufl trace -- python3 pytorch_step.py floor --rounds 40 --steps 10
     python3 pytorch_step.py states --library libgpufl.so --states bare,Sync
     python3 pytorch_step.py switched --library libgpufl.so --half-width 0.3 --seconds 300
+    python3 pytorch_step.py varied --library libgpufl.so --vary flush_interval_ms=200,1000 --steps 60 --seconds 120
 
 `beside` takes turns, inside one process, between a Trace session, torch.profiler with
 CUDA activity, and neither; `before` are rounds before either has run. `floor` alternates,
@@ -17,11 +18,14 @@ stacks of launches and samples of threads, which name the line that idle time be
 pc_kernel_collect). Its step ends by reading the loss, so that there is a wait to name. `blocks` does the same for
 seconds at a time; with --apart each block is a process of its own, into which the library is injected as by `gpufl
 trace`. `switched` has one Trace session and switches the stacks and samples that name the line of idle time, in the
-order on off off on, until half the 95 % interval of the ratio is --half-width percent or --seconds are over. Other
+order on off off on, until half the 95 % interval of the ratio is --half-width percent or --seconds are over. `varied`
+does so with sessions whose option --vary has the first value ("on") and the second one, and compares mean steps: what
+the option changes may happen in few of them. Other
 options of the library come from the environment (GPUFL_WINDOW_EVERY_MS=15000 ...). Prints one JSON object: ms per step
 of every round.
 """
 import argparse
+import contextlib
 import ctypes
 import json
 import math
@@ -224,7 +228,14 @@ def trimmed(values):
     return sorted(values)[cut:len(values) - cut]
 
 
-def in_blocks(step, switch, steps: int, seconds: float, half_width: float, least: int = 40) -> dict:
+def mean_step(step, count: int) -> tuple:
+    """Mean wall-clock time of a step and mean processor time of its launching thread, ms."""
+    thread = time.thread_time()
+    wall = timed(step, count)
+    return wall, (time.thread_time() - thread) * 1e3 / count
+
+
+def in_blocks(step, switch, steps: int, seconds: float, half_width: float, least: int = 40, measure=stepped) -> dict:
     """Measures blocks of rounds in the order on off off on, so that a steady drift within a block cancels. switch(on)
     switches. Ends after the given seconds, or earlier if there are `least` blocks and half the 95 % interval of the
     wall-clock ratio is at most half_width percent."""
@@ -237,7 +248,7 @@ def in_blocks(step, switch, steps: int, seconds: float, half_width: float, least
             switch(on)
             since = time.perf_counter()
             timed(step, 1)
-            wall, thread = stepped(step, steps)
+            wall, thread = measure(step, steps)
             result["on_s"] += on * (time.perf_counter() - since)
             sums[on][0] += wall / 2
             sums[on][1] += thread / 2
@@ -270,6 +281,23 @@ def switched(step, args):
         result["on_s"] += settled
         switch(True)
     return result
+
+
+def varied(step, args):
+    """A Trace session for each round: with the first value of an option, and with the second one."""
+    library = ctypes.CDLL(args.library)
+    name, values = args.vary.split("=")
+    sessions = contextlib.ExitStack()
+
+    def switch(on):
+        sessions.close()
+        os.environ[f"GPUFL_{name.upper()}"] = values.split(",")[0 if on else 1]
+        sessions.enter_context(Session(library, "Trace"))
+        timed(step, 5)
+
+    with sessions:
+        return {"vary": args.vary,
+                **in_blocks(step, switch, args.steps, args.seconds, args.half_width, measure=mean_step)}
 
 
 def resident_mib() -> float:
@@ -378,16 +406,17 @@ def blocks(step, args):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode", choices=["bare", "beside", "blocks", "floor", "states", "switched", "count"])
+    parser.add_argument("mode", choices=["bare", "beside", "blocks", "floor", "states", "switched", "varied", "count"])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=10, help="steps of a round")
-    parser.add_argument("--seconds", type=float, default=5, help="length of a block, for blocks; of the whole, for switched")
+    parser.add_argument("--seconds", type=float, default=5, help="length of a block, for blocks; of the whole, for switched and varied")
     parser.add_argument("--settle", type=float, default=0,
                         help="blocks --apart: a block begins so many seconds after the first use of the GPU")
     parser.add_argument("--apart", action="store_true", help="blocks: each in a process of its own, injected; what each process measured as a list, and ratios")
     parser.add_argument("--library", help="libgpufl.so, for states and beside")
     parser.add_argument("--states", default="bare,Sync")
-    parser.add_argument("--half-width", type=float, default=0.3, help="switched: half the 95 %% interval at which it ends, %%")
+    parser.add_argument("--vary", default="flush_interval_ms=200,1000", help="varied: an option and two values")
+    parser.add_argument("--half-width", type=float, default=0.3, help="switched, varied: half the 95 %% interval at which it ends, %%")
     args = parser.parse_args()
     if args.mode == "blocks" and args.apart:
         print(json.dumps({"mode": args.mode, "steps": args.steps, **blocks_apart(args)}))
@@ -405,6 +434,8 @@ def main():
         result.update(switched(step, args))
     elif args.mode == "states":
         result.update(alternate(step, args))
+    elif args.mode == "varied":
+        result.update(varied(step, args))
     elif args.mode == "beside":
         result.update(beside(step, args))
     else:
