@@ -55,31 +55,50 @@ TEST(test_rate_follows_the_cost)
 {
     struct rate r;
     rate_begin(&r, 200, 0, 0, 1);
-    assert_false(rate_measure(&r, SECOND - 1, 10 * MS)); /* once a second */
-    assert_false(rate_measure(&r, SECOND, 10 * MS));     /* 1 % is allowed */
-    assert_true(rate_measure(&r, 2 * SECOND, 28 * MS));  /* 1.8 % */
-    assert_int_equal(r.cell, 10 * MS);                   /* 0.9 % */
-    assert_false(rate_measure(&r, 3 * SECOND, 36 * MS)); /* 0.8 % */
-    assert_int_equal(r.cell, 10 * MS);
-    assert_true(rate_measure(&r, 4 * SECOND, 42300000)); /* 0.63 % */
-    assert_int_equal(r.cell, 7 * MS);
-    assert_true(rate_measure(&r, 5 * SECOND, 43 * MS)); /* next to nothing */
+    assert_false(rate_measure(&r, SECOND - 1, 9 * MS)); /* once a second */
+    assert_false(rate_measure(&r, SECOND, 9 * MS));     /* 0.9 % */
+    assert_true(rate_measure(&r, 2 * SECOND, 27 * MS)); /* 1.8 %, 9 ms too much in all */
+    assert_int_equal(r.cell, 10 * MS);                  /* at most twice as long */
+    assert_true(rate_measure(&r, 3 * SECOND, 36 * MS)); /* 0.9 %, where 0.6 is aimed at */
+    assert_int_equal(r.cell, 15 * MS);
+    assert_false(rate_measure(&r, 4 * SECOND, 42 * MS)); /* 0.6 %; 6 ms too much */
+    assert_true(rate_measure(&r, 5 * SECOND, 45 * MS));  /* 0.3 %; nothing too much */
+    assert_int_equal(r.cell, 75 * MS / 10);              /* at most twice as fast */
+    assert_true(rate_measure(&r, 6 * SECOND, 48 * MS));
     assert_int_equal(r.cell, 5 * MS);
-    assert_false(rate_measure(&r, 6 * SECOND, 43 * MS)); /* not above the rate asked for */
+    assert_false(rate_measure(&r, 7 * SECOND, 48 * MS)); /* not above the rate asked for */
     assert_int_equal(r.cell, 5 * MS);
 }
 
-/* 64 threads with deep stacks: the allowance of a second is used up after 0.1 s. */
+/* 64 threads with deep stacks: 10 % of a core. */
 TEST(test_rate_falls_at_once)
 {
     struct rate r;
     rate_begin(&r, 200, 0, 0, 1);
-    assert_false(rate_measure(&r, SECOND / 10, 10 * MS));
-    assert_true(rate_measure(&r, SECOND / 10 + 5 * MS, 10 * MS + 1));
+    assert_false(rate_measure(&r, 19 * MS, 1900000));
+    assert_true(rate_measure(&r, 20 * MS, 2 * MS));
     assert_int_equal(r.cell, 10 * MS);
-    assert_false(rate_measure(&r, SECOND / 5, 20 * MS)); /* 0.095 s later */
-    assert_true(rate_measure(&r, SECOND / 4, 20 * MS + 2));
+    assert_false(rate_measure(&r, 59 * MS, 3900000));
+    assert_true(rate_measure(&r, 60 * MS, 4 * MS));
     assert_int_equal(r.cell, 20 * MS);
+}
+
+/* Looks that cost 50 us to 1 ms each cost at most 1.01 % of a core in 3 s. */
+TEST(test_a_short_session_costs_no_more)
+{
+    for (int64_t us = 50; us <= 1000; us += 50) {
+        struct rate r;
+        int64_t now = 0, cpu = 0;
+        rate_begin(&r, 100, 0, 0, (uint64_t)us);
+        while (now < 3 * SECOND) {
+            int64_t due = rate_next(&r, now);
+            now = due > now ? due : now;
+            cpu += us * 1000;
+            rate_measure(&r, now, cpu);
+        }
+        assert_true(cpu * 1000 <= now * 10 + now / 10);
+        assert_true(us > 90 || r.cell == 10 * MS); /* 0.9 %: the rate asked for */
+    }
 }
 
 TEST(test_rate_has_a_floor)
@@ -283,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_cells_that_passed_are_left_out),
         cmocka_unit_test(test_rate_follows_the_cost),
         cmocka_unit_test(test_rate_falls_at_once),
+        cmocka_unit_test(test_a_short_session_costs_no_more),
         cmocka_unit_test(test_rate_has_a_floor),
         cmocka_unit_test(test_grid_after_a_change),
         cmocka_unit_test(test_calls),
