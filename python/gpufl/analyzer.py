@@ -27,7 +27,7 @@ EVENTS = {"kernels", "memcpy", "marks", "device_metrics", "host_metrics", "syncs
 ATTRIBUTES = EVENTS | {"scopes", "scope_events", "perf", "idle", "insights"}
 SAMPLES = {"pc_samples": "pc_sampling", "sass_metrics": "sass_metric"}  # tables of scopes, with their sample_kind
 IDLE = ["cause", "place", "file", "line", "function", "symbol", "in_library", "reason", "idle_ns", "exact_ns", "estimated_ns",
-        "half_width_ns", "samples", "ended_by", "inherited", "state", "syscall", "scope"]
+        "half_width_ns", "samples", "ended_by", "inherited", "state", "syscall", "scope", "operator"]
 INSIGHTS = ["id", "category", "severity", "title", "text", "inside", "next", "gives_back_ns", "gives_back_least_ns", "gives_back_share",
             "bound", "half_width_ns", "part_of", "ended_by", "parts", "place", "file", "line", "function", "symbol", "in_library", "scope",
             "kernel", "short_name", "kernel_symbol", "device", "evidence"]

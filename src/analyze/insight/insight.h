@@ -151,6 +151,9 @@ void insight_of_causes(struct insight *i, const int64_t ns[IDLE_CAUSES]);
  * Sets i->inside to the largest part where that is known well enough. Appends nothing where the
  * line itself has the time. 0 or GPUFL_E_NOMEM. */
 int insight_inside(const struct model *m, struct insight *i, uint32_t causes, struct buf *text);
+/* Does so for the time in the calls of a line that waits. */
+int insight_inside_waits(const struct model *m, struct insight *i, const struct wait_line *l,
+                         struct buf *text);
 
 /* Adds facts about the longest of a finding's events: when it was and how long, ns of the session's
  * clock. end == start: there is no event, and no fact is added. */

@@ -247,6 +247,7 @@ static int add_line(const struct model *m, const struct wait_line *l, const stru
                   "context goes away or code is loaded.";
         buf_str(&text, " No frame of the program is on their stacks.");
     } else {
+        rc = rc ? rc : insight_inside_waits(m, i, l, &text);
         wait_cost_put_library(m, l, i, &text);
     }
     rc = rc ? rc : insight_say(&i->text, &text);
@@ -346,6 +347,7 @@ static int add_loop(const struct model *m, const struct wait_line *l, uint64_t c
     put_idle(m, &w, &text);
     put_reads(m, l, i, &text);
     say_gain(m, i, &text);
+    rc = rc ? rc : insight_inside_waits(m, i, l, &text);
     wait_cost_put_library(m, l, i, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);

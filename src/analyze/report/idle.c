@@ -3,6 +3,7 @@
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/model/idle/fork.h"
+#include "analyze/model/idle/operators.h"
 #include "analyze/model/idle/table.h"
 #include "analyze/report/page.h"
 #include "base/alloc.h"
@@ -69,14 +70,12 @@ static void put_causes(struct page *p, struct idle_sum *sums, unsigned devices)
 
 /* ---- by line ----------------------------------------------------------------------------- */
 
-/* Puts what is known besides the line: the innermost frame of a library, and the thread's state. */
-static void put_inside(const struct model *m, const struct idle_row *r, struct buf *out)
+void page_put_inner(const struct model *m, uint32_t place, uint32_t node, struct buf *out)
 {
-    struct stacks_walk w = {.node = r->node};
+    struct stacks_walk w = {.node = node};
     struct stacks_step step;
-    const struct stacks_place *p = stacks_place_at(&m->stacks, r->place);
-    const char *state = idle_doing_key(r->doing), *call = idle_doing_call(r->doing);
-    while (stacks_next(&m->stacks, &w, &step)) {
+    const struct stacks_place *p = stacks_place_at(&m->stacks, place);
+    while (p && stacks_next(&m->stacks, &w, &step)) {
         if (step.file == p->file && step.line == p->line)
             break;
         if (step.kind == STACKS_PYTHON && step.file && step.line) {
@@ -84,30 +83,68 @@ static void put_inside(const struct model *m, const struct idle_row *r, struct b
             break;
         }
     }
+}
+
+void page_put_line(const struct model *m, uint32_t place, struct buf *out)
+{
+    const struct stacks_place *p = stacks_place_at(&m->stacks, place);
+    stacks_put_place(m, place, out);
+    buf_str(out, stacks_place_is_library(p) ? " (library)" : "");
+    if (p && p->function && !stacks_place_is_function(p)) {
+        buf_char(out, ' ');
+        stacks_put_function(m, p->function, FUNCTION_COLUMNS, out);
+    }
+}
+
+const char *page_doing(uint32_t doing)
+{
+    switch (IDLE_DOING_STATE(doing)) {
+    case IDLE_RUNNABLE:
+        return "ready, but no core was free";
+    case IDLE_WAITS_FOR_GIL:
+        return "waited for the GIL";
+    default:
+        return idle_doing_key(doing);
+    }
+}
+
+/* Puts the operator with half of the row's launches: "AddmmBackward0". Where the host did something
+ * else before a launch, the launch's operator does not say what. */
+static void put_operator(const struct model *m, const struct idle_row *r, struct buf *out)
+{
+    const char *path = model_text(m, r->ops);
+    size_t from = operators_innermost(path, r->ops_bytes);
+    bool launches = r->cause == IDLE_SLOW || r->ended_by || r->inherited || r->exact > r->ns / 2;
+    if (!r->ops_bytes || !launches)
+        return;
+    buf_str(out, out->len ? " " : "");
+    buf_put(out, path + from, r->ops_bytes - from);
+}
+
+/* Puts what is known besides the line: the innermost frame of a library, the operator, and the
+ * thread's state. */
+static void put_inside(const struct model *m, const struct idle_row *r, struct buf *out)
+{
+    const char *state = idle_doing_key(r->doing), *call = idle_doing_call(r->doing);
+    page_put_inner(m, r->place, r->node, out);
+    put_operator(m, r, out);
+    const char *space = out->len ? " " : "";
     if (IDLE_DOING_STATE(r->doing) == IDLE_BLOCKED)
-        buf_printf(out, "%s(blocked%s%s)", out->len ? " " : "", *call ? ": " : "", call);
+        buf_printf(out, "%s(blocked%s%s)", space, *call ? ": " : "", call);
     else if (IDLE_DOING_STATE(r->doing) > IDLE_RUNNING)
-        buf_printf(out, "%s(%s)", out->len ? " " : "",
-                   IDLE_DOING_STATE(r->doing) == IDLE_RUNNABLE ? "ready, but no core was free"
-                                                               : "waited for the GIL");
+        buf_printf(out, "%s(%s)", space, page_doing(r->doing));
     else if (r->inherited)
-        buf_printf(out, "%s(%s)", out->len ? " " : "", *state ? state : "waiting");
+        buf_printf(out, "%s(%s)", space, *state ? state : "waiting");
 }
 
 static void put_place(const struct model *m, const struct idle_row *r, struct buf *out)
 {
-    const struct stacks_place *p = stacks_place_at(&m->stacks, r->place);
-    if (!p) {
+    if (!stacks_place_at(&m->stacks, r->place)) {
         buf_printf(out, "(%s)", idle_reason_text((enum idle_reason)r->reason));
         return;
     }
     buf_str(out, r->ended_by ? "ended by " : "");
-    stacks_put_place(m, r->place, out);
-    buf_str(out, stacks_place_is_library(p) ? " (library)" : "");
-    if (p->function && !stacks_place_is_function(p)) {
-        buf_char(out, ' ');
-        stacks_put_function(m, p->function, FUNCTION_COLUMNS, out);
-    }
+    page_put_line(m, r->place, out);
 }
 
 static void put_row(struct page *page, const struct idle_row *r, int64_t all, struct grid *g)
@@ -189,8 +226,7 @@ static void put_rows(struct page *p, const struct idle_table *t)
     put_unknown(p, t, by_reason);
 }
 
-/* Says if many samples came late: threads that lose their core are then seen too often. */
-static void put_late(struct page *p)
+void page_late(struct page *p)
 {
     enum { MANY = 5 /* % */ };
     char a[UNITS_TEXT];
@@ -227,7 +263,7 @@ static void put_grounds(struct page *p, const struct idle_table *t)
 
 /* ---- the fork below a line --------------------------------------------------------------- */
 
-static void put_branches(struct page *p, uint32_t place, const struct idle_fork *f)
+void page_branches(struct page *p, uint32_t place, const struct idle_fork *f)
 {
     char a[UNITS_TEXT];
     struct buf text;
@@ -267,7 +303,7 @@ static void put_fork(struct page *p, const struct idle_table *t)
         int rc = idle_fork_find(p->model, place, causes, &fork);
         p->code = p->code ? p->code : rc;
         if (!rc && fork.count > 1)
-            put_branches(p, place, &fork);
+            page_branches(p, place, &fork);
         return;
     }
 }
@@ -281,7 +317,7 @@ static void put_lines(struct page *p)
         page_heading(p, "Idle time by line");
         put_rows(p, &t);
         put_grounds(p, &t);
-        put_late(p);
+        page_late(p);
         put_fork(p, &t);
     }
     idle_table_fini(&t);

@@ -1,5 +1,6 @@
 /* idle_json.c - writes idle time of the GPU by cause and by line, as JSON. */
 #include "analyze/common/cells.h"
+#include "analyze/model/idle/operators.h"
 #include "analyze/model/idle/table.h"
 #include "analyze/report/json.h"
 #include "base/err.h"
@@ -43,6 +44,18 @@ static void put_scope(const struct model *m, struct json_out *j, const struct id
     buf_fini(&path);
 }
 
+static void put_operator(const struct model *m, struct json_out *j, const struct idle_row *row)
+{
+    const char *path = model_text(m, row->ops);
+    size_t from = operators_innermost(path, row->ops_bytes);
+    struct buf name;
+    buf_init(&name, TEXT_MAX);
+    buf_put(&name, path + from, row->ops_bytes - from);
+    json_out_text_or_null(j, "operator", buf_cstr(&name));
+    json_out_fail(j, buf_error(&name) ? GPUFL_E_NOMEM : 0);
+    buf_fini(&name);
+}
+
 static void put_line(const struct model *m, struct json_out *j, const struct idle_row *row)
 {
     bool estimated = row->estimated > 0 && row->place;
@@ -60,6 +73,7 @@ static void put_line(const struct model *m, struct json_out *j, const struct idl
     json_out_text_or_null(j, "state", idle_doing_key(row->doing));
     json_out_text_or_null(j, "syscall", idle_doing_call(row->doing));
     put_scope(m, j, row);
+    put_operator(m, j, row);
     json_out_close_object(j);
 }
 

@@ -46,6 +46,7 @@ void page_head(struct page *p);           /* first.c: what ran, and what is wron
 void page_few_sessions(struct page *p);   /* first.c */
 void page_steps(struct page *p);          /* steps.c */
 void page_time(struct page *p);           /* time.c: one bar */
+void page_host_first(struct page *p);     /* host_time.c: the host's time, where there is no bar */
 void page_first_findings(struct page *p); /* first.c: what to change first */
 void page_next(struct page *p);           /* first.c: the next command */
 void page_passes(
@@ -60,6 +61,7 @@ void page_profile(struct page *p);    /* kernels/profile.c */
 void page_transfers(struct page *p);  /* tables.c */
 void page_wait_lines(struct page *p); /* wait_lines.c */
 void page_idle(struct page *p);       /* idle.c */
+void page_host_time(struct page *p);  /* host_time.c */
 void page_waits(struct page *p);      /* tables.c */
 void page_scopes(struct page *p);     /* scopes/scopes.c */
 void page_marks(struct page *p);      /* scopes/marks.c */
@@ -78,6 +80,18 @@ void page_flaws(struct page *p);         /* head.c: no clean end, damage, anothe
 void page_occupancy(struct page *p);     /* kernels/occupancy.c */
 void page_scope_samples(struct page *p); /* scopes/samples.c */
 void page_shared(struct page *p);        /* shared.c: whose samples they are */
+/* Appends "train.py:18 parse()", the line of a place and its function (idle.c). */
+void page_put_line(const struct model *m, uint32_t place, struct buf *out);
+/* Appends the innermost Python frame of a stack below its place, if there is one (idle.c). */
+void page_put_inner(const struct model *m, uint32_t place, uint32_t node, struct buf *out);
+/* Prints the fork below a line: the functions with parts of its time (idle.c). */
+struct idle_fork;
+void page_branches(struct page *p, uint32_t place, const struct idle_fork *f);
+/* Says if many samples of threads came late: threads that lose their core are then seen too often
+ * (idle.c). */
+void page_late(struct page *p);
+/* Returns what a thread was doing, for people: "running", "waited for the GIL" (idle.c). */
+const char *page_doing(uint32_t doing);
 /* Appends " Of pass 2 (PcSampling)." if the kind of data comes from a pass. */
 void page_of_pass(struct page *p, unsigned kind);
 /* Appends a sentence with the passes that a finding's evidence is from; nothing where there are no

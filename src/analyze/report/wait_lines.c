@@ -1,6 +1,7 @@
 /* wait_lines.c - writes the lines of the program that waited for the GPU, as text. */
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
+#include "analyze/model/idle/fork.h"
 #include "analyze/report/page.h"
 #include "base/alloc.h"
 
@@ -134,6 +135,25 @@ static void put_line_stacks(struct page *p, const uint32_t *order, size_t count)
     mem_free(list);
 }
 
+/* Shows the fork below a line that has nearly all of the time in which a thread waited. */
+static void put_fork(struct page *p, const uint32_t *order, size_t count)
+{
+    const struct model *m = p->model;
+    int64_t all = sum_wait_lines_blocked_all(m);
+    struct idle_fork fork;
+    for (size_t i = 0; i < count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, order[i]);
+        if (l->apart || !l->place ||
+            (double)sum_wait_lines_blocked(m, l) * 100 <= IDLE_FORK_ALONE * (double)all)
+            continue;
+        int rc = wait_fork_find(m, order[i], &fork);
+        p->code = p->code ? p->code : rc;
+        if (!rc && fork.count > 1)
+            page_branches(p, l->place, &fork);
+        return;
+    }
+}
+
 /* Returns true if threads waited concurrently at different lines. */
 static bool lines_overlap(const struct model *m, const uint32_t *order, size_t count)
 {
@@ -159,6 +179,7 @@ static void put_tables(struct page *p, const uint32_t *order, size_t count)
         if (lines_overlap(m, order, count))
             page_text(p, "Several threads wait at once: shares of lines overlap.");
         put_lines(p, order, count, false);
+        put_fork(p, order, count);
     }
     if (has(m, order, count, true)) {
         page_text(p, "Streams that wait for an event; the host goes on:");

@@ -8,6 +8,7 @@
 #include "base/order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROWS_MOST = 1 << 11, DEPTH_MOST = 128 /* frames below the line */ };
 
@@ -25,15 +26,22 @@ static bool is_line(const struct stacks_step *step, const struct stacks_place *p
                               : step->function && step->function == p->symbol;
 }
 
-/* Returns the frames inside the line; NULL: out of memory. */
-static struct way *read_way(const struct model *m, uint32_t node, const struct stacks_place *p)
+/* Returns the frames inside the line; NULL: out of memory. calls: a call's stack has the
+ * interpreter's own frames, so that only Python counts below a line of Python. */
+static struct way *read_way(const struct model *m, uint32_t node, const struct stacks_place *p,
+                            bool calls)
 {
     struct stacks_walk w = {.node = node};
     struct stacks_step step, inner[DEPTH_MOST];
-    size_t depth = 0;
+    size_t depth = 0, kept = 0;
     while (stacks_next(&m->stacks, &w, &step) && !is_line(&step, p))
         if (step.file && step.line && step.function && depth < DEPTH_MOST)
             inner[depth++] = step;
+    bool python = calls && step.kind == STACKS_PYTHON;
+    for (size_t i = 0; i < depth; i++)
+        if (!python || inner[i].kind == STACKS_PYTHON)
+            inner[kept++] = inner[i];
+    depth = kept;
     struct way *way = mem_alloc(sizeof *way + depth * sizeof *inner);
     if (!way)
         return NULL;
@@ -133,40 +141,71 @@ static void find(struct way **ways, size_t n, struct idle_fork *out)
     }
 }
 
-static size_t count_rows(const struct model *m)
+/* ---- the rows of a line ------------------------------------------------------------------ */
+
+struct ways {
+    const struct model *m;
+    const struct stacks_place *place;
+    struct idle_fork *out;
+    bool calls;                   /* the rows are calls, not samples */
+    struct way *items[ROWS_MOST]; /* owned */
+    size_t count;
+};
+
+/* Adds a row of the line; rows beyond ROWS_MOST are left out. */
+static int take(struct ways *to, uint32_t node, int64_t ns, uint64_t looks)
 {
-    size_t n = m->idle.lines.rows.count;
-    return n < ROWS_MOST ? n : ROWS_MOST;
+    if (to->count == ROWS_MOST)
+        return 0;
+    struct way *way = read_way(to->m, node, to->place, to->calls);
+    if (!way)
+        return GPUFL_E_NOMEM;
+    way->ns = ns;
+    way->looks = looks;
+    to->out->ns = cells_sum(to->out->ns, ns);
+    to->out->looks += looks;
+    to->items[to->count++] = way;
+    return 0;
+}
+
+/* Finds the fork if rc is 0, and frees the rows. */
+static int settle(struct ways *w, int rc)
+{
+    struct way *all[ROWS_MOST];
+    memcpy(all, w->items, w->count * sizeof *all);
+    if (!rc && w->count)
+        find(w->items, w->count, w->out);
+    for (size_t i = 0; i < w->count; i++)
+        mem_free(all[i]);
+    return rc;
 }
 
 int idle_fork_find(const struct model *m, uint32_t place, uint32_t causes, struct idle_fork *out)
 {
-    const struct stacks_place *p = stacks_place_at(&m->stacks, place);
-    size_t most = count_rows(m), n = 0;
+    struct ways ways = {.m = m, .place = stacks_place_at(&m->stacks, place), .out = out};
+    int rc = 0;
     *out = (struct idle_fork){0};
-    struct way **ways = mem_array(most + 1, sizeof *ways);
-    int rc = ways ? 0 : GPUFL_E_NOMEM;
-    for (size_t i = 1; !rc && p && i < m->idle.lines.rows.count && n < most; i++) {
+    for (size_t i = 1; !rc && ways.place && i < m->idle.lines.rows.count; i++) {
         const struct idle_line *l = keyed_at(&m->idle.lines.rows, i);
-        if (!l->node || stacks_node_at(&m->stacks, l->node)->place != place ||
-            l->flags & IDLE_ENDED_BY || !(causes >> l->cause & 1))
-            continue;
-        ways[n] = read_way(m, l->node, p);
-        if (!ways[n]) {
-            rc = GPUFL_E_NOMEM;
-            break;
-        }
-        ways[n]->ns = cells_sum(l->exact, l->estimated);
-        ways[n]->looks = l->looks;
-        out->ns = cells_sum(out->ns, ways[n]->ns);
-        out->looks += l->looks;
-        n++;
+        if (l->node && stacks_node_at(&m->stacks, l->node)->place == place &&
+            !(l->flags & IDLE_ENDED_BY) && causes >> l->cause & 1)
+            rc = take(&ways, l->node, cells_sum(l->exact, l->estimated), l->looks);
     }
-    struct way **all = ways;
-    if (!rc && n)
-        find(ways, n, out);
-    for (size_t i = 0; i < n; i++)
-        mem_free(all[i]);
-    mem_free(all);
-    return rc;
+    return settle(&ways, rc);
+}
+
+int wait_fork_find(const struct model *m, uint32_t line, struct idle_fork *out)
+{
+    const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, line);
+    const struct keyed *stacks = &m->wait_lines.stacks;
+    struct ways ways = {
+        .m = m, .place = stacks_place_at(&m->stacks, l->place), .out = out, .calls = true};
+    int rc = 0;
+    *out = (struct idle_fork){0};
+    for (size_t i = 1; !rc && ways.place && i < stacks->count; i++) {
+        const struct wait_stack *s = keyed_at(stacks, i);
+        if (s->line == line && s->node)
+            rc = take(&ways, s->node, s->time, 0);
+    }
+    return settle(&ways, rc);
 }

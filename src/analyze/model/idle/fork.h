@@ -1,5 +1,5 @@
-/* fork.h - finds where the call tree branches below a line that has nearly all idle time, such as
- * trainer.fit() or generate().
+/* fork.h - finds where the call tree branches below a line that has nearly all idle time or waits,
+ * such as trainer.fit() or generate().
  *
  * The stacks are followed from the user's line to inner frames while one function has at least
  * IDLE_FORK_FOLLOWS % of the line's time. Where none has, the called functions with at least
@@ -32,5 +32,9 @@ struct idle_fork {
 /* Finds the fork below a place, for idle time of these causes (bits 1 << enum idle_cause). Rows
  * whose launch only ended the time do not count. count 0: there is no fork. 0 or GPUFL_E_NOMEM. */
 int idle_fork_find(const struct model *m, uint32_t place, uint32_t causes, struct idle_fork *out);
+
+/* Finds the fork below a line that waits, by the time in its calls; below a line of Python only
+ * frames of Python count. line: index in m->wait_lines.lines. Returns as above. */
+int wait_fork_find(const struct model *m, uint32_t line, struct idle_fork *out);
 
 #endif

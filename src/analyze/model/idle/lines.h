@@ -31,6 +31,7 @@ struct idle_line {
     uint32_t flags;  /* enum idle_flag */
     uint32_t doing;  /* IDLE_DOING of the looks */
     uint32_t scope;  /* name of the path of the scope in which the launch was; 0: none */
+    uint32_t ops;    /* name of the path of the launch's operators (operators.h); 0: none */
     /* not of the key: */
     int64_t exact;     /* ns of measured calls and launches */
     int64_t estimated; /* ns divided by looks, or given to the launch that ended them */

@@ -5,6 +5,7 @@
  * The scope of a share is that of the gaps with its looks. */
 #include "analyze/common/cells.h"
 #include "analyze/model/idle/looks.h"
+#include "analyze/model/idle/operators.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/path.h"
 #include "base/alloc.h"
@@ -29,7 +30,7 @@ struct pool {
 
 /* Looks of a pool with equal stacks and scopes. */
 struct share {
-    uint32_t pool, place, node, doing, scope, inherited, torn;
+    uint32_t pool, place, node, doing, scope, ops, inherited, torn;
     uint32_t thread; /* of the looks */
     uint64_t count;
     struct idle_longest longest;
@@ -40,6 +41,7 @@ struct pools {
     struct keyed classes; /* struct pool of kind POOL_CLASS, before they are judged */
     struct keyed pools;
     uint32_t *of;         /* owned: by index in parts.own, the pool */
+    uint32_t *ops;        /* owned: by the same index, the operators of the class's launch */
     struct share *shares; /* owned */
     size_t count;
 };
@@ -138,6 +140,7 @@ static int compare(const void *a, const void *b)
     o = o ? o : ORDER(x->node, y->node);
     o = o ? o : ORDER(x->doing, y->doing);
     o = o ? o : ORDER(x->scope, y->scope);
+    o = o ? o : ORDER(x->ops, y->ops);
     o = o ? o : ORDER(x->torn, y->torn);
     return o ? o : ORDER(x->inherited, y->inherited);
 }
@@ -160,6 +163,7 @@ static int list(struct pools *p)
                             .inherited = s->inherited,
                             .torn = s->torn,
                             .count = s->count,
+                            .ops = p->ops[s->own],
                             .thread = s->thread,
                             .longest = s->longest};
         if (!one.pool || (pool->kind < POOL_NATIVE && s->inherited))
@@ -177,7 +181,7 @@ static int list(struct pools *p)
 
 static struct idle_line row_of(const struct pool *pool, const struct share *s)
 {
-    struct idle_line row = {.cause = pool->cause, .scope = s->scope};
+    struct idle_line row = {.cause = pool->cause, .scope = s->scope, .ops = s->ops};
     if (s->place) {
         row.node = s->node;
         row.doing = s->doing;
@@ -255,6 +259,7 @@ static int give_to_launches(const struct pools *p)
         struct idle_line row = {.node = stacks_node_of(&m->stacks, own->stack),
                                 .cause = own->cause,
                                 .flags = IDLE_ENDED_BY,
+                                .ops = p->ops[i],
                                 .estimated = own->time,
                                 .longest = own->longest};
         if (pool && pool->looks >= IDLE_POOL_LEAST)
@@ -269,6 +274,14 @@ static int give_to_launches(const struct pools *p)
     return rc;
 }
 
+static int find_operators(struct pools *p)
+{
+    int rc = 0;
+    for (size_t i = 1; !rc && i < p->m->idle.parts.own.count; i++)
+        rc = operators_find(p->m, stacks_node_of(&p->m->stacks, own_at(p, i)->stack), &p->ops[i]);
+    return rc;
+}
+
 static int add_pools(struct model *m)
 {
     size_t n = m->idle.parts.own.count;
@@ -277,7 +290,9 @@ static int add_pools(struct model *m)
     keyed_init(&p.pools, sizeof(struct pool), offsetof(struct pool, looks), n + 1);
     uint64_t(*looks)[2] = count_looks(&p);
     p.of = mem_array(n + 1, sizeof *p.of);
-    int rc = looks && p.of ? 0 : GPUFL_E_NOMEM;
+    p.ops = mem_array(n + 1, sizeof *p.ops);
+    int rc = looks && p.of && p.ops ? 0 : GPUFL_E_NOMEM;
+    rc = rc ? rc : find_operators(&p);
     rc = rc ? rc : judge(&p, looks);
     rc = rc ? rc : join_workers(&p, looks);
     rc = rc ? rc : list(&p);
@@ -285,6 +300,7 @@ static int add_pools(struct model *m)
     rc = rc ? rc : give_to_launches(&p);
     mem_free(looks);
     mem_free(p.of);
+    mem_free(p.ops);
     mem_free(p.shares);
     keyed_fini(&p.classes);
     keyed_fini(&p.pools);
@@ -302,6 +318,7 @@ static int add_known(struct model *m)
                                 .exact = part->time,
                                 .longest = part->longest};
         rc = scope_path_name(m, part->scope, &row.scope);
+        rc = rc ? rc : operators_find(m, row.node, &row.ops);
         rc = rc ? rc : idle_lines_add(m, &row);
     }
     return rc;

@@ -122,6 +122,7 @@ static int by_row(const void *a, const void *b)
     o = o ? o : ORDER(x->line->node, y->line->node);
     o = o ? o : ORDER(x->line->doing, y->line->doing);
     o = o ? o : ORDER(x->line->scope, y->line->scope);
+    o = o ? o : ORDER(x->line->ops, y->line->ops);
     return o ? o : ORDER(x->line->flags, y->line->flags);
 }
 
@@ -169,7 +170,15 @@ static uint32_t main_node(const struct item *items, size_t n)
     return best;
 }
 
-/* ---- scopes ------------------------------------------------------------------------------ */
+/* ---- scopes and operators ---------------------------------------------------------------- */
+
+/* Says which of a line's two paths is looked at. */
+enum path { PATH_SCOPE, PATH_OPS };
+
+static const char *path_of(const struct model *m, const struct item *item, enum path which)
+{
+    return model_text(m, which == PATH_OPS ? item->line->ops : item->line->scope);
+}
 
 /* Returns the number of bytes of a path that name the scope one level below the one that `from`
  * bytes name. */
@@ -186,11 +195,11 @@ static bool is_within(const char *path, const char *of, size_t bytes)
 
 /* Returns the ns of rows in the scope that the first bytes of a path name. */
 static int64_t time_within(const struct model *m, const struct item *items, size_t n,
-                           const char *of, size_t bytes)
+                           enum path which, const char *of, size_t bytes)
 {
     int64_t ns = 0;
     for (size_t i = 0; i < n; i++)
-        if (is_within(model_text(m, items[i].line->scope), of, bytes))
+        if (is_within(path_of(m, &items[i], which), of, bytes))
             ns = cells_sum(ns, items[i].ns);
     return ns;
 }
@@ -221,34 +230,39 @@ static void vote(struct candidate two[2], const char *path, size_t bytes, int64_
         }
 }
 
-/* Finds the innermost scope with at least half of the time, level by level. */
-static void find_scope(const struct model *m, const struct item *items, size_t n,
-                       struct idle_row *row)
+/* Finds the innermost scope, or operator, with at least half of the time, level by level. Returns
+ * the name of a path that begins with it, and in *bytes the length of that beginning; 0: there is
+ * none. */
+static uint32_t find_path(const struct model *m, const struct item *items, size_t n, int64_t ns,
+                          enum path which, size_t *bytes)
 {
     enum { DEPTH_MOST = 64 };
     bool found = true;
     const char *path = "";
+    *bytes = 0;
     for (int level = 0; found && level < DEPTH_MOST; level++) {
         struct candidate two[2] = {{"", 0, 0}, {"", 0, 0}};
         found = false;
         for (size_t i = 0; i < n; i++) {
-            const char *at = model_text(m, items[i].line->scope);
-            bool here = !row->scope_bytes || is_within(at, path, row->scope_bytes);
-            size_t bytes = here ? next_level(at, row->scope_bytes) : 0;
-            if (bytes)
-                vote(two, at, bytes, items[i].ns);
+            const char *at = path_of(m, &items[i], which);
+            bool here = !*bytes || is_within(at, path, *bytes);
+            size_t more = here ? next_level(at, *bytes) : 0;
+            if (more)
+                vote(two, at, more, items[i].ns);
         }
         for (int i = 0; i < 2 && !found; i++)
-            if (two[i].lead && 2 * (double)time_within(m, items, n, two[i].path, two[i].bytes) >=
-                                   (double)row->ns) {
+            if (two[i].lead &&
+                2 * (double)time_within(m, items, n, which, two[i].path, two[i].bytes) >=
+                    (double)ns) {
                 path = two[i].path;
-                row->scope_bytes = two[i].bytes;
+                *bytes = two[i].bytes;
                 found = true;
             }
     }
-    for (size_t i = 0; row->scope_bytes && !row->scope && i < n; i++)
-        if (is_within(model_text(m, items[i].line->scope), path, row->scope_bytes))
-            row->scope = items[i].line->scope;
+    for (size_t i = 0; *bytes && i < n; i++)
+        if (is_within(path_of(m, &items[i], which), path, *bytes))
+            return which == PATH_OPS ? items[i].line->ops : items[i].line->scope;
+    return 0;
 }
 
 /* ---- the table --------------------------------------------------------------------------- */
@@ -282,7 +296,8 @@ static struct idle_row sum_up(const struct model *m, const struct item *items, s
     if (row.half_width > row.ns)
         row.half_width = row.ns;
     row.doing = main_doing(items, n, row.looks);
-    find_scope(m, items, n, &row);
+    row.scope = find_path(m, items, n, row.ns, PATH_SCOPE, &row.scope_bytes);
+    row.ops = find_path(m, items, n, row.ns, PATH_OPS, &row.ops_bytes);
     return row;
 }
 

@@ -22,6 +22,8 @@ struct idle_row {
     uint32_t doing; /* IDLE_DOING of more than half of the looks; 0: various, or unknown */
     uint32_t scope; /* name of a path; its beginning is the innermost scope with half of the time */
     size_t scope_bytes; /* length of that beginning; 0: there is no such scope */
+    uint32_t ops;       /* like scope, of the launches' operators (operators.h) */
+    size_t ops_bytes;
     int64_t ns, exact, estimated;
     int64_t half_width; /* ns of the estimate at 95 %; CELL_NULL: unknown */
     uint64_t looks;

@@ -2,6 +2,7 @@
 #include "analyze/model/waits/lines.h"
 #include "tests/test.h"
 
+#include "analyze/model/idle/fork.h"
 #include "tests/unit/support/program.h"
 #include "tests/unit/support/rows.h"
 
@@ -35,6 +36,47 @@ static void read_program(struct program *p, struct model *m)
 static int64_t between(const struct wait_line *l)
 {
     return histogram_quantile(&l->between[WAIT_EXPLICIT], 0.5);
+}
+
+/* All waits are at trainer.fit(): they are divided by the functions of the library below. Frames of
+ * the interpreter count for nothing. */
+TEST(test_fork_below_a_line)
+{
+    static const struct {
+        int64_t ms, line;
+        const char *function;
+    } calls[] = {{5, 12, "advance"}, {1, 15, "advance"}, {3, 7, "log"}, {1, 3, "close"}};
+    struct program p;
+    struct model m;
+    struct idle_fork f;
+    program_init(&p, "fork");
+    int64_t fit = program_python(&p, 0, "train.py", "<module>", 36),
+            loop = program_python(&p, fit, "/usr/lib/python3/site-packages/l/loop.py", "run", 4);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        int64_t frame, stack = program_python(&p, loop, "/usr/lib/python3/site-packages/l/loop.py",
+                                              calls[i].function, calls[i].line);
+        stack = program_native(&p, stack, "/usr/bin/python3", 4096 + (int64_t)i, &frame);
+        program_symbol(&p, frame, 0, "call_function", "callproc.c", 923, STACKS_LINE);
+        program_call(&p, (struct wait_row){.duration = calls[i].ms * 1000000,
+                                           .call = WAIT_STREAM,
+                                           .stack = stack,
+                                           .bytes = CELL_NULL});
+    }
+    program_end(&p);
+    read_program(&p, &m);
+    const struct wait_line *l = line(&m, "train.py:36");
+    assert_non_null(l);
+    assert_int_equal(wait_fork_find(&m, (uint32_t)keyed_index(&m.wait_lines.lines, l), &f), 0);
+    assert_int_equal(f.ns, 10000000);
+    assert_int_equal(f.count, 3);
+    assert_string_equal(model_text(&m, f.at.function), "run");
+    assert_string_equal(model_text(&m, f.branches[0].step.function), "advance");
+    assert_int_equal(f.branches[0].step.line, 12);
+    assert_int_equal(f.branches[0].ns, 6000000);
+    assert_string_equal(model_text(&m, f.branches[1].step.function), "log");
+    assert_int_equal(f.branches[1].ns, 3000000);
+    assert_int_equal(f.branches[2].ns, 1000000);
+    model_fini(&m);
 }
 
 /* 20 steps of 4 kernels of 100 us and a wait at train.py:90. */
@@ -387,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_native),
         cmocka_unit_test(test_sync_rows),
         cmocka_unit_test(test_ids_far_apart),
+        cmocka_unit_test(test_fork_below_a_line),
         cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_merge),
         cmocka_unit_test(test_nonsense),
