@@ -4,8 +4,10 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { readFileSync } from "node:fs";
 import { mangledOf, nameOf, rowsOf, shortOf } from "../src/api/columns";
+import { hostTimeOf } from "../src/api/host";
 import { ledgerOf, loopLaunches, syncLines, type SyncLine } from "../src/api/report";
 import { inTreeOrder } from "../src/pages/scopes/tree";
+import { stateOf } from "../src/pages/syncs/state";
 import { href, match, withQuery } from "../src/router/router";
 import { boundOf, excerpt, inOrder, keptPath, onTimeline, shownOf, textOf } from "../src/pages/insights/source";
 import { barsOf, endsOf } from "../src/pages/kernels/Histogram";
@@ -169,6 +171,24 @@ describe("scopes and waits", () => {
     expect(() => ledgerOf({ ledger: null })).toThrow("ledger.missing");
   });
   it("a part that is not as described says so", () => expect(() => syncLines({ lines: [] })).toThrow("synchronization_lines.lines"));
+});
+
+describe("the host's time", () => {
+  const row = { place: "train.py:8", file: "/a/train.py", line: 8, function: "parse", reason: null, state: "blocked", syscall: "read", call: null, time_ns: 700, exact_ns: 0, estimated_ns: 700, half_width_ns: null, samples: 7 };
+  it("is null where kernels were recorded, and in reports of older servers", () =>
+    expect([hostTimeOf({}), hostTimeOf({ host_time: { threads: 0, time_ns: null, samples: 0, lines: [] } })]).toEqual([null, null]));
+  it("has lines with their state, and an unknown error stays unknown", () =>
+    expect(hostTimeOf({ host_time: { threads: 2, time_ns: 1000, samples: 10, lines: [row] } })).toEqual({
+      threads: 2, ns: 1000, samples: 10,
+      lines: [{ place: "train.py:8", file: "/a/train.py", line: 8, function: "parse", state: "blocked", syscall: "read", call: "", ns: 700, halfWidth: null }],
+    }));
+  it("says what a thread did", () =>
+    expect([
+      stateOf({ state: "blocked", syscall: "read", call: "" }),
+      stateOf({ state: "gpu_wait", syscall: "", call: "stream" }),
+      stateOf({ state: "gil", syscall: "futex", call: "" }),
+      stateOf({ state: "", syscall: "", call: "" }),
+    ]).toEqual(["blocked: read", "waited for the GPU: stream synchronizations", "waited for the GIL: futex", "unknown"]));
 });
 
 describe("pages", () => {

@@ -5,6 +5,7 @@
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
 #include "analyze/insight/start.h"
+#include "base/err.h"
 
 #include <stdio.h>
 
@@ -15,6 +16,8 @@ enum { BUSY_ENOUGH = 90 };
     "Sample the kernels (gpufl trace -e PcSampling) to see what their instructions wait for."
 #define LONGER_WINDOWS                                                                             \
     "Record longer windows (gpufl trace --launches, --duration), so that their edges are small."
+#define TRACE_TOO                                                                                  \
+    "Record kernels as well (gpufl trace -e Trace) to see whether the GPU was idle meanwhile."
 #define LOOK_AT_IDLE "Read where the idle time lies (gpufl report --section idle)."
 
 const char *answer_error(const struct model *m, int64_t half_width, char *text, size_t size)
@@ -103,6 +106,23 @@ static void put_little(const struct model *m, const struct insight *i, struct bu
     buf_str(out, " (--section insights).");
 }
 
+/* Says at which line the threads that call the GPU were most, where that is all that is known. */
+static void put_host(const struct model *m, struct answer *a, struct buf *out)
+{
+    struct host_table t;
+    char share[UNITS_TEXT];
+    if (host_table_make(m, &t))
+        out->error = GPUFL_E_NOMEM;
+    else if (t.lines && !findings_slowed(m)) {
+        a->next = TRACE_TOO;
+        buf_str(out, " The host was");
+        insight_put_where(m, t.most_place, out);
+        buf_printf(out, " for %s of its time.",
+                   units_percent(share, (double)t.most, (double)m->host_time.time));
+    }
+    host_table_fini(&t);
+}
+
 /* Answers how busy the GPU was, if no finding is worth 1 %, or 5 % for a busy GPU. little: the
  * first finding that is worth 1 %, or NULL. */
 static void put_nothing(const struct model *m, const struct insight *little, struct answer *a,
@@ -127,6 +147,8 @@ static void put_nothing(const struct model *m, const struct insight *little, str
         else
             findings_put_none(m, "kernels", out);
         buf_char(out, '.');
+        if (!known)
+            put_host(m, a, out);
     } else if (findings_slowed(m)) {
         a->cause = "unknown";
         a->next = "Trace the program with engine Trace for its own waits and idle time.";

@@ -467,10 +467,12 @@ void page_first_findings(struct page *p)
 /* ---- the next command ---------------------------------------------------------------------- */
 
 /* Returns the section with more about the answer. */
-static const char *next_section(const struct answer *a)
+static const char *next_section(const struct model *m, const struct answer *a)
 {
+    if (!a->insight && !strcmp(a->cause, "unknown"))
+        return m->host_time.threads && !findings_slowed(m) ? "host_time" : "ledger";
     if (!a->insight)
-        return !strcmp(a->cause, "unknown") ? "ledger" : a->kernel ? "kernels" : "idle";
+        return a->kernel ? "kernels" : "idle";
     switch (a->insight->rule->category) {
     case INSIGHT_SYNCHRONIZATION:
     case INSIGHT_MEMORY_ALLOC:
@@ -501,5 +503,5 @@ void page_next(struct page *p)
     answer_find(p->model, &p->report->insights, &a, &statement);
     buf_fini(&statement);
     fprintf(p->out, "\nNext: gpufl report %s --section %s (--full: everything)\n", path,
-            next_section(&a));
+            next_section(p->model, &a));
 }

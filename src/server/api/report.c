@@ -27,7 +27,7 @@ static const struct {
      "managed_memory graphs devices host windows"},
     {"ledger", "ledger log settings settings_more capabilities known options messages "
                "vendor_overhead windows"},
-    {"sync", "synchronization_lines synchronizations"},
+    {"sync", "host_time synchronization_lines synchronizations"},
     {"scopes", "marks scope_paths more_scope_paths scopes outside_scopes"},
     {"steps", "steps"},
     {"insights", "answer caveats time summary idle insights insights_left_out"},

@@ -1,4 +1,5 @@
 // SyncsTab.tsx - where the host waited for the GPU, line by line, and whether a loop waits there.
+import { hostTimeOf } from "../../api/host";
 import { syncLines, type SyncLine } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { vendorOf } from "../../api/vendor";
@@ -13,6 +14,7 @@ import { Name } from "../../ui/Name";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { longestOf } from "../insights/evidence";
 import { calledAt, shortFunction } from "./calls";
+import { HostTime } from "./HostTime";
 import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 
@@ -106,11 +108,17 @@ export function SyncsTab({ session }: TabProps) {
   if (!asked.data) return <Skeleton rows={8} />;
   const lines = syncLines(asked.data);
   const open = lines.find((line) => line.file && keyOf(line) === opened);
-  if (lines.length === 0) return <Empty title={text.none} text={text.noneText} />;
+  const host = hostTimeOf(asked.data);
+  if (lines.length === 0 && !host) return <Empty title={text.none} text={text.noneText} />;
   return (
-    <Panel title={text.heading}>
-      <Listing label={text.heading} columns={columnsFor(session.id, vendorOf(session), setOpened)} rows={lines} keyOf={(_, at) => at} />
-      {open && <SourceLine session={session.id} file={open.file!} line={open.line ?? 0} evidence={evidenceOf(open)} onClose={() => setOpened("")} />}
-    </Panel>
+    <>
+      {host && <HostTime time={host} />}
+      {lines.length > 0 && (
+        <Panel title={text.heading}>
+          <Listing label={text.heading} columns={columnsFor(session.id, vendorOf(session), setOpened)} rows={lines} keyOf={(_, at) => at} />
+          {open && <SourceLine session={session.id} file={open.file!} line={open.line ?? 0} evidence={evidenceOf(open)} onClose={() => setOpened("")} />}
+        </Panel>
+      )}
+    </>
   );
 }
