@@ -48,7 +48,7 @@ HELD_OUT = "<!-- held out, written by tests/answers/replay.py -->"
 
 # The shares that the product aims at, and the scores that the recorded programs reach, which may only rise.
 TARGETS = {"right": 0.90, "line": 0.85, "gain": 0.80}
-REACHED = {"right": 42, "line": 37, "gain": 37, "clean": 15, "calm": 16, "known": 59}
+REACHED = {"right": 42, "line": 37, "gain": 37, "clean": 15, "calm": 16, "known": 60}
 
 
 class Truth:

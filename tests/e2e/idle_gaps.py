@@ -410,6 +410,12 @@ class Gaps:
             if not of[key][3] and pools[of[key]] < POOL_LEAST:
                 of[key] = (None, key[2], None, False)
                 pools[of[key]] += own.mine + own.inherited
+        few = {pool for pool in set(of.values()) if pool[0] is None and pools[pool] < POOL_LEAST}
+        for key, own in self.owns.items():  # all of them, if those with few looks are too few together
+            joined = (None, key[2], None, False)
+            if not of[key][3] and of[key] != joined and joined in few:
+                of[key] = joined
+                pools[joined] += own.mine + own.inherited
         for key, own in self.owns.items():
             _, stack, cause = key
             if pools[of[key]] < POOL_LEAST:

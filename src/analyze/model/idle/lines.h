@@ -3,10 +3,10 @@
  * The host's own time of a class is divided in the ratio of the looks at the thread in that time.
  * Classes with fewer than IDLE_LOOKS_LEAST looks are divided together, by thread and cause. If a
  * runtime's threads, which run no Python, have fewer than IDLE_POOL_LEAST each, their classes are
- * divided together, by cause. If a pool has fewer than IDLE_POOL_LEAST, the time of each class goes
- * to the launch that ended it, with a mark. Shares are whole ns by largest remainder: the rows of a
- * cause sum up to its idle time exactly. Called by the owner's thread
- * only. */
+ * divided together, by cause; if that pool has fewer as well, it takes in all threads without
+ * Python. If a pool has fewer than IDLE_POOL_LEAST, the time of each class goes to the launch that
+ * ended it, with a mark. Shares are whole ns by largest remainder: the rows of a cause sum up to
+ * its idle time exactly. Called by the owner's thread only. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_LINES_H
 #define GPUFL_ANALYZE_MODEL_IDLE_LINES_H
 

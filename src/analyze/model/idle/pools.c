@@ -114,18 +114,40 @@ static int judge(struct pools *p, uint64_t (*looks)[2])
     return rc;
 }
 
-/* A runtime launches from any of its worker threads, while the program's own thread decides what
- * and when: native pools that have too few looks for a division are put together, by cause. */
-static int join_workers(struct pools *p, uint64_t (*looks)[2])
+static const struct pool *pool_of(const struct pools *p, size_t i)
+{
+    return p->of[i] ? keyed_at(&p->pools, p->of[i]) : NULL;
+}
+
+/* Puts the native items of a cause into the pool of workers: those whose pool has too few looks for
+ * a division, or all of them. */
+static int join(struct pools *p, uint64_t (*looks)[2], uint32_t cause, bool all)
 {
     int rc = 0;
     for (size_t i = 1; !rc && i < p->m->idle.parts.own.count; i++) {
-        const struct pool *pool = p->of[i] ? keyed_at(&p->pools, p->of[i]) : NULL;
+        const struct pool *pool = pool_of(p, i);
         struct idle_own own = *own_at(p, i);
-        if (!pool || pool->kind != POOL_NATIVE || pool->looks >= IDLE_POOL_LEAST)
+        if (!pool || own.cause != cause || pool->kind != POOL_NATIVE ||
+            (!all && pool->looks >= IDLE_POOL_LEAST))
             continue;
         own.thread = 0;
         rc = put(&p->pools, &own, POOL_WORKERS, looks[i][0] + looks[i][1], own.time, &p->of[i]);
+    }
+    return rc;
+}
+
+/* A runtime launches from any of its worker threads, while the program's own thread decides what
+ * and when: native pools that have too few looks for a division are put together, by cause. If they
+ * are too few even together, all native pools of the cause are. */
+static int join_workers(struct pools *p, uint64_t (*looks)[2])
+{
+    int rc = 0;
+    for (uint32_t c = 0; !rc && c < IDLE_CAUSES; c++) {
+        struct pool key = {.cause = c, .kind = POOL_WORKERS};
+        rc = join(p, looks, c, false);
+        uint32_t at = keyed_find(&p->pools, &key);
+        if (!rc && at && ((const struct pool *)keyed_at(&p->pools, at))->looks < IDLE_POOL_LEAST)
+            rc = join(p, looks, c, true);
     }
     return rc;
 }
@@ -255,7 +277,7 @@ static int give_to_launches(const struct pools *p)
     int rc = 0;
     for (size_t i = 1; !rc && i < m->idle.parts.own.count; i++) {
         const struct idle_own *own = own_at(p, i);
-        const struct pool *pool = p->of[i] ? keyed_at(&p->pools, p->of[i]) : NULL;
+        const struct pool *pool = pool_of(p, i);
         struct idle_line row = {.node = stacks_node_of(&m->stacks, own->stack),
                                 .cause = own->cause,
                                 .flags = IDLE_ENDED_BY,

@@ -208,6 +208,44 @@ TEST(test_queued)
     program_fini(&p);
 }
 
+/* A library's threads launch while one thread runs Python. Two gaps were ended by threads that
+ * ended no other, and one of these gaps has no sample: they are divided with those of the thread
+ * that launches most. */
+TEST(test_few_of_runtime_threads)
+{
+    struct program p;
+    struct model m;
+    program_init(&p, "few");
+    p.reported = true;
+    int64_t native = program_native(&p, 0, "/usr/lib/xla.so", 64, NULL),
+            loop = program_python(&p, 0, "train.py", "loop", 4);
+    captured(&p, LONG, 5, native);
+    for (int i = 0; i < 12; i++) {
+        p.now = p.gpu;
+        if (i < 11)
+            program_look(&p, p.now + 300000, MAIN, loop, IDLE_BLOCKED);
+        program_work(&p, 1000000);
+        captured(&p, LONG, i < 10 ? 5 : i - 4, native);
+    }
+    program_end(&p);
+    model_init(&m, names);
+    program_read(&p, &m);
+    rows_check_idle(&m);
+    struct idle_line line = {0};
+    for (size_t i = 1; i < m.idle.lines.rows.count; i++) {
+        const struct idle_line *l = keyed_at(&m.idle.lines.rows, i);
+        if (l->cause == IDLE_LATE && l->looks)
+            line = *l;
+    }
+    assert_int_equal(line.estimated, 12 * 1000000);
+    assert_int_equal(line.looks, 11);
+    assert_int_equal(line.flags, IDLE_INHERITED);
+    assert_int_equal(line.launcher, IDLE_SEVERAL_THREADS);
+    assert_int_equal(without_line(&m, IDLE_LATE), 0);
+    model_fini(&m);
+    program_fini(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_slow_launches_have_their_line),
         cmocka_unit_test(test_turns_stay_unknown),
         cmocka_unit_test(test_queued),
+        cmocka_unit_test(test_few_of_runtime_threads),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }
