@@ -3,9 +3,22 @@ import { describe, expect, it } from "vitest";
 import { DEVICE_MORE } from "../src/format/metrics";
 import { grownOf } from "../src/pages/system/grown";
 import { system } from "../src/text/system";
+import { labelsOf, stepsOf } from "../src/ui/ticks";
 
 const energy = DEVICE_MORE.find(({ name }) => name === "energy")!;
 const points = (least: (number | null)[], most = least) => ({ at: least.map((_, at) => at), least, mean: least, most });
+
+describe("the axis of values", () => {
+  it("has whole steps for counts, powers of two for bytes, and any others", () => {
+    expect(stepsOf(points([0, null, 3]), false)!.slice(0, 5)).toEqual([1, 2, 5, 10, 20]);
+    expect(stepsOf(points([0, 0.5]), false)).toBeUndefined();
+    expect(stepsOf(points([1]), true)!.slice(0, 3)).toEqual([1, 2, 4]);
+  });
+  it("has no two ticks with one text in a row", () => {
+    expect(labelsOf([0, 1, 2], () => "0 J")).toEqual(["0 J", "", ""]);
+    expect(labelsOf([0, 200, 400], (tick) => energy.show(tick))).toEqual(["0 J", "0.2 J", "0.4 J"]);
+  });
+});
 
 describe("a counter since the driver was loaded", () => {
   it("is shown from the first sample on, with both sums", () => {

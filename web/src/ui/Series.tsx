@@ -6,6 +6,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { system } from "../text/system";
 import { onPoint, point, pointedAt, type Crosshair } from "./crosshair";
+import { labelsOf, stepsOf } from "./ticks";
 import { AXIS_GAP, axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
 
 export interface Points {
@@ -31,7 +32,6 @@ interface Props {
 
 const HEIGHT = 150;
 const X_AXIS = 30; // px: a line of letters
-const POWERS = Array.from({ length: 50 }, (_, at) => 2 ** at);
 const LEAST_DRAG = 6; // px; a shorter movement is a click
 
 /** The values at a point, or of the whole plot if the pointer is elsewhere. */
@@ -76,6 +76,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
     const showCaption = (index: number | null | undefined): void => {
       if (caption.current) caption.current.textContent = (whole !== undefined && (index === null || index === undefined) ? whole : captionOf(points, index, [from, to], show, showTime));
     };
+    const steps = stepsOf(points, binary === true);
     const options: uPlot.Options = {
       width: host.clientWidth,
       height: grown(HEIGHT),
@@ -95,7 +96,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       scales: { x: { time: false, range: [from, to] }, y: { range: (_u, low, high) => [Math.min(0, low), Math.max(top ?? 0, high > 0 ? high * 1.08 : 1)] } },
       axes: [
         { ...axis, size: grown(X_AXIS), gap: grown(AXIS_GAP), space: spaceFor(showTime), values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
-        { ...axis, size: grown(74), ...(binary ? { incrs: POWERS } : {}), values: (_, ticks) => ticks.map((tick) => show(tick)) },
+        { ...axis, size: grown(74), ...(steps ? { incrs: steps } : {}), values: (_, ticks) => labelsOf(ticks, show) },
       ],
       series: [
         {},
