@@ -279,6 +279,7 @@ async function views(session) {
     await view(folder, async (page) => {
       await page.waitForURL("**/sessions");
       await page.getByRole("link", { name: "second" }).waitFor();
+      await page.locator("main tbody tr").nth(1).waitFor(); // one session may be there before the other
       const started = (await ask(page, "sessions")).rows.map((row) => [row.app, Number(row.started)]).sort(([, a], [, b]) => b - a);
       const listed = await page.locator("main tbody tr a").evaluateAll((all, apps) => all.map((a) => a.innerText.trim()).filter((name) => apps.includes(name)), started.map(([app]) => app));
       check(listed.join() === started.map(([app]) => app).join() && listed.length === 2, `view: the newest comes first: ${listed}, started ${JSON.stringify(started)}`);
