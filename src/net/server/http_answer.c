@@ -24,7 +24,7 @@
 
 enum {
     COMPRESS_LEAST = 2048,    /* bytes: a shorter body is sent plain */
-    COMPRESS_WELL = 64 << 10, /* bytes: up to here a body is packed well, in about 1 ms */
+    COMPRESS_WELL = 64 << 10, /* bytes: up to here a body is packed well */
     LEVEL_WELL = 5,
     LEVEL_FAST = 1
 };
