@@ -117,8 +117,11 @@ static void put_host(const struct model *m, struct answer *a, struct buf *out)
         a->next = TRACE_TOO;
         buf_str(out, " The host was");
         insight_put_where(m, t.most_place, out);
-        buf_printf(out, " for %s of its time.",
-                   units_percent(share, (double)t.most, (double)m->host_time.time));
+        buf_printf(out, " for %s", units_percent(share, (double)t.most, (double)m->host_time.time));
+        if (t.most_half)
+            buf_printf(out, " (± %.1f points)",
+                       100 * cells_share((double)t.most_half, (double)m->host_time.time));
+        buf_str(out, " of its time.");
     }
     host_table_fini(&t);
 }

@@ -88,7 +88,8 @@ static int by_time(const void *a, const void *b)
 {
     const struct part *x = a, *y = b;
     int o = ORDER(y->ns, x->ns);
-    return o ? o : ORDER(x->bytes, y->bytes);
+    o = o ? o : ORDER(x->bytes, y->bytes);
+    return o ? o : memcmp(x->name, y->name, x->bytes);
 }
 
 /* Writes " The launches were of AddmmBackward0 (31 % of the time), …", if slow launches have most
@@ -130,7 +131,8 @@ int insight_inside(const struct model *m, struct insight *i, uint32_t causes, st
     struct idle_fork f;
     int rc = idle_fork_find(m, i->place, causes, &f);
     rc = rc ? rc : put_fork(m, i, &f, text);
-    put_operators(m, i, causes, text);
+    if (!rc)
+        put_operators(m, i, causes, text);
     return rc;
 }
 

@@ -112,13 +112,11 @@ const char *page_doing(uint32_t doing)
  * else before a launch, the launch's operator does not say what. */
 static void put_operator(const struct model *m, const struct idle_row *r, struct buf *out)
 {
-    const char *path = model_text(m, r->ops);
-    size_t from = operators_innermost(path, r->ops_bytes);
     bool launches = r->cause == IDLE_SLOW || r->ended_by || r->inherited || r->exact > r->ns / 2;
     if (!r->ops_bytes || !launches)
         return;
     buf_str(out, out->len ? " " : "");
-    buf_put(out, path + from, r->ops_bytes - from);
+    operators_put_innermost(m, r->ops, r->ops_bytes, out);
 }
 
 /* Puts what is known besides the line: the innermost frame of a library, the operator, and the

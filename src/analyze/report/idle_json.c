@@ -46,11 +46,9 @@ static void put_scope(const struct model *m, struct json_out *j, const struct id
 
 static void put_operator(const struct model *m, struct json_out *j, const struct idle_row *row)
 {
-    const char *path = model_text(m, row->ops);
-    size_t from = operators_innermost(path, row->ops_bytes);
     struct buf name;
     buf_init(&name, TEXT_MAX);
-    buf_put(&name, path + from, row->ops_bytes - from);
+    operators_put_innermost(m, row->ops, row->ops_bytes, &name);
     json_out_text_or_null(j, "operator", buf_cstr(&name));
     json_out_fail(j, buf_error(&name) ? GPUFL_E_NOMEM : 0);
     buf_fini(&name);

@@ -90,12 +90,16 @@ static size_t list(const struct model *m, struct item *items)
 static void find_most(struct host_table *t)
 {
     int64_t ns = 0;
+    double variance = 0;
     for (size_t i = 0; i < t->count; i++) {
         const struct host_row *r = &t->rows[i];
-        ns = i && r->place == t->rows[i - 1].place ? cells_sum(ns, r->ns) : r->ns;
+        bool same = i && r->place == t->rows[i - 1].place;
+        ns = same ? cells_sum(ns, r->ns) : r->ns;
+        variance = (same ? variance : 0) + (double)r->half_width * (double)r->half_width;
         if (!r->place || ns <= t->most)
             continue;
         t->most = ns;
+        t->most_half = cells_whole(sqrt(variance));
         t->most_place = r->place;
     }
 }

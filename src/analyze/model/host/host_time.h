@@ -66,6 +66,7 @@ struct host_table {
     size_t lines;        /* of them, rows with a line */
     uint32_t most_place; /* the place with most of the time over all states; 0: none */
     int64_t most;        /* ns of it */
+    int64_t most_half;   /* ns: half the width of its 95 % interval, at most */
 };
 
 /* Makes the table of a finished or settled model: a row for each line and state, one for the calls

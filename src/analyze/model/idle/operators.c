@@ -101,9 +101,11 @@ int operators_find(struct model *m, uint32_t node, uint32_t *path)
     return rc;
 }
 
-size_t operators_innermost(const char *path, size_t bytes)
+void operators_put_innermost(const struct model *m, uint32_t path, size_t bytes, struct buf *out)
 {
-    while (bytes && path[bytes - 1] != '|')
-        bytes--;
-    return bytes;
+    const char *text = model_text(m, path);
+    size_t from = bytes;
+    while (from && text[from - 1] != '|')
+        from--;
+    buf_put(out, text + from, bytes - from);
 }

@@ -13,7 +13,8 @@ struct model;
  * model. node: in model.stacks. *path 0: there is none. 0 or GPUFL_E_NOMEM. */
 int operators_find(struct model *m, uint32_t node, uint32_t *path);
 
-/* Returns where the innermost name in the first bytes of a path begins. */
-size_t operators_innermost(const char *path, size_t bytes);
+/* Appends the innermost name in the first bytes of a path; nothing for no bytes. */
+struct buf;
+void operators_put_innermost(const struct model *m, uint32_t path, size_t bytes, struct buf *out);
 
 #endif

@@ -275,6 +275,32 @@ TEST(test_inside)
     finder_end();
 }
 
+/* A storm says which operators of the framework its launches were of. */
+TEST(test_operators)
+{
+    static const char *const functions[] = {"_ZN2at4_ops2mm4callEv",
+                                            "_ZN2at4_ops11add__Tensor4callEv"};
+    finder_begin("operators");
+    int64_t step = finder_python("a.py", "step", 9), stacks[2], frame;
+    for (int i = 0; i < 2; i++) {
+        stacks[i] = program_native(&finder.p, step, "/usr/lib/libtorch.so", 4096 + i, &frame);
+        program_symbol(&finder.p, frame, 0, functions[i], NULL, 0, STACKS_FUNCTION_ONLY);
+    }
+    make_log_config(&finder.p.log, 1, program_name(&finder.p, "tiny"));
+    for (int i = 0; i < 4000; i++) {
+        finder.p.now = finder.p.gpu > finder.p.now ? finder.p.gpu : finder.p.now;
+        program_work(&finder.p, 20000);
+        program_capture(&finder.p, 1, 1, stacks[i % 4 == 3]);
+        program_launch(&finder.p, (struct program_kernel){.ns = 2500, .config = 1, .thread = 1});
+    }
+    finder_look();
+    const struct insight *i = finder_find("launch_storm", "a.py:9");
+    assert_non_null(strstr(i->text, " The launches were of aten::mm (75 % of the time), "
+                                    "aten::add_.Tensor (25 %)."));
+    finder_without_memory();
+    finder_end();
+}
+
 /* A thread that could not run is a finding of its own, at whatever lines that was. */
 TEST(test_states)
 {
@@ -538,6 +564,7 @@ int main(void)
                                        cmocka_unit_test(test_idle),
                                        cmocka_unit_test(test_lines),
                                        cmocka_unit_test(test_inside),
+                                       cmocka_unit_test(test_operators),
                                        cmocka_unit_test(test_states),
                                        cmocka_unit_test(test_state_of_a_line),
                                        cmocka_unit_test(test_shared),

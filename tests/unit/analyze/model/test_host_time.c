@@ -113,6 +113,7 @@ TEST(test_states_of_a_line)
     assert_int_equal(host_table_make(&m, &t), 0);
     assert_int_equal(stacks_place_at(&m.stacks, t.most_place)->line, 8);
     assert_int_equal(t.most, 9 * MS);
+    assert_int_equal(t.most_half, 3698125);
     assert_int_equal(t.lines, t.count);
     host_table_fini(&t);
     model_fini(&m);
