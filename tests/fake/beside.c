@@ -8,6 +8,7 @@
  * The launch returns when the program says so, however fast the machine is. Kernels "early" are
  * launched meanwhile, "late" ones when it has returned and one more context was created. Prints a
  * line of JSON: how many of each. */
+#include "cuda_calls.h"
 #include "hooks.h"
 
 #include <pthread.h>
@@ -15,17 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-int cuInit(unsigned flags);
-int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
-int cuCtxSetCurrent(cuda_context context);
-int cuCtxSynchronize(void);
-int cuDevicePrimaryCtxRetain(cuda_context *context, int device);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
-                   void **extra);
-void fake_cuda_await_stuck(void);
-void fake_cuda_release_held(void);
 
 enum { EARLY = 10, LATE = 20, BROKEN_EXIT = 99 };
 

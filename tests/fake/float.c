@@ -10,6 +10,7 @@
  * The program works until its session's log has two batches of the host's metrics. */
 #include <gpufl/gpufl.h>
 
+#include "cuda_calls.h"
 #include "hooks.h"
 
 #include <fenv.h>
@@ -22,13 +23,6 @@
 #include <xmmintrin.h>
 enum { FLUSH = 0x8040 }; /* to zero, and denormals are zero */
 #endif
-
-int cuInit(unsigned flags);
-int cuStreamCreate(cuda_stream *stream, unsigned flags);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
-                   void **extra);
-int cuStreamSynchronize(cuda_stream stream);
 
 static void environment_own(void)
 {

@@ -2,6 +2,7 @@
  * cuInit; when both have returned, both threads launch.
  *
  *   fake_init_beside ENGINE    a number of enum gpufl_engine */
+#include "cuda_calls.h"
 #include "hooks.h"
 
 #include <gpufl/gpufl.h>
@@ -12,11 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int cuInit(unsigned flags);
-int cuCtxSynchronize(void);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
-                   void **extra);
 int fake_cuda_initializing(void);
 
 enum { LAUNCHES = 50, BROKEN_EXIT = 99 };

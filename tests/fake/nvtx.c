@@ -17,6 +17,7 @@
  * fake_nvtx_user CASE... does so, too, and records its kernels with CUPTI itself, from before
  * cuInit: CUPTI's sample cupti_nvtx is such a program.
  * Prints what it launched, and whether a tool came, as one line of JSON. */
+#include "cuda_calls.h"
 #include "hooks.h"
 #include "life.h"
 #include "pace.h"
@@ -33,13 +34,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-int cuInit(unsigned flags);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
-                   void **extra);
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream stream);
-int cuCtxSynchronize(void);
 
 enum { CORE_SIZE = 16, DOMAINS_SIZE = 16, DEEP = 2000, BROKEN_EXIT = 99 };
 

@@ -5,25 +5,13 @@
  *   fake_pauses PAUSES BURST
  *     PAUSES long pauses before each kind of launch, and before a wait with a launch after it;
  *     then BURST launches with short pauses */
+#include "cuda_calls.h"
 #include "hooks.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-int cuInit(unsigned flags);
-int cuStreamCreate(cuda_stream *stream, unsigned flags);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
-                   void **extra);
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream stream);
-int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, cuda_stream stream);
-int cuStreamSynchronize(cuda_stream stream);
-int cuGraphCreate(cuda_graph *graph, unsigned flags);
-void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child);
-int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags);
-int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
 
 /* LONG_NS is above what a thread that captures too much counts as long (launch_rule.h). */
 enum { LONG_NS = 8000000, SHORT_NS = 20000, CALLS = 100000, BROKEN_EXIT = 99 };

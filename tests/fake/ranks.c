@@ -8,6 +8,7 @@
  *     end         all end by themselves, as at the end of stdin
  *
  * Exit code: 0, or how many processes ended in another way than ordered. */
+#include "cuda_calls.h"
 #include "hooks.h"
 
 #include <signal.h>
@@ -16,13 +17,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-int cuInit(unsigned flags);
-int cuStreamCreate(cuda_stream *stream, unsigned flags);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
-                   void **extra);
-int cuStreamSynchronize(cuda_stream stream);
 
 enum { RANKS = 64, KERNELS = 10, BROKEN = 99 };
 

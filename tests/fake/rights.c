@@ -5,6 +5,7 @@
  *   fake_rights WHAT [KERNELS]
  *
  * Prints a line of JSON: the kernels that it launched. */
+#include "cuda_calls.h"
 #include "life.h"
 #include "pace.h"
 
@@ -26,11 +27,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-int cuInit(unsigned flags);
-int cuCtxSynchronize(void);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, void *stream, void **arguments, void **extra);
 
 enum { SKIPPED_EXIT = 77, BROKEN_EXIT = 70, NOBODY = 65534, KERNELS = 20000, OWN_FILES = 64 };
 

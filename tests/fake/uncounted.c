@@ -9,6 +9,7 @@
  *   fake_uncounted window      its window closes meanwhile (GPUFL_WINDOWS=1)
  *   fake_uncounted many        1100 scopes of as many names inside "counted", and these once more
  *   fake_uncounted alone       the program has no such reason; the library may have one */
+#include "cuda_calls.h"
 #include "hooks.h"
 
 #include <gpufl/gpufl.h>
@@ -17,16 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int cuInit(unsigned flags);
-int cuCtxSetCurrent(cuda_context context);
-int cuCtxSynchronize(void);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
-                   void **extra);
-int cuStreamCreate(cuda_stream *stream, unsigned flags);
-int cuStreamBeginCapture_v2(cuda_stream stream, int mode);
-int cuStreamEndCapture(cuda_stream stream, cuda_graph *graph);
 
 enum { BROKEN_EXIT = 99, MANY_NAMES = 1100 };
 

@@ -12,6 +12,7 @@
  * and, for each use, how many it recorded, how many of their times are within the use by
  * CUPTI's own clock, and how many buffers came that it never gave. */
 #include "user.h"
+#include "cuda_calls.h"
 
 #include "tests/fake/hooks.h"
 
@@ -21,16 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cuInit(unsigned flags);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, void *stream, void **arguments, void **extra);
-int cuCtxSynchronize(void);
-int cuStreamCreate(cuda_stream *stream, unsigned flags);
-int cuStreamSynchronize(cuda_stream stream);
-int cuGraphCreate(cuda_graph *graph, unsigned flags);
-void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child);
-int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags);
-int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
 int fake_waiting(void);
 
 enum { BROKEN_EXIT = 99 };

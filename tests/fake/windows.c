@@ -26,6 +26,7 @@
  *     after a detach CROWD contexts are made, and one launch is made in each of them in a window
  *   fake_windows gone [slow=MS]
  *     after a detach a thread opens a window whose context another thread has destroyed */
+#include "cuda_calls.h"
 #include "hooks.h"
 #include "life.h"
 
@@ -41,23 +42,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-int cuInit(unsigned flags);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
-                   void **extra);
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream stream);
-int cuCtxSynchronize(void);
-int cuGraphCreate(cuda_graph *graph, unsigned flags);
-void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child);
-int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags);
-int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
-int cuGraphExecDestroy(cuda_exec exec);
-int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
-int cuCtxSetCurrent(cuda_context context);
-int cuCtxDestroy_v2(cuda_context context);
-int cuDevicePrimaryCtxRetain(cuda_context *context, int device);
-void fake_cuda_contexts(uint64_t out[3]);
 
 enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, PATIENCE_S = 120, BROKEN_EXIT = 99 };
 
