@@ -1,5 +1,4 @@
-/* activity.c - records of the fake profiling library, and the client's buffers that they go to when
- * their work has ended.
+/* activity.c - records of the fake profiling library, and the client's buffers for ended work.
  *
  * What the client registers is atomic, the rest has one lock, which is not held while a callback of
  * the client runs. */
@@ -376,13 +375,15 @@ void activity_op(const struct fake_op *given)
         [FAKE_GRAPH] = {CUPTI_KIND_GRAPH_TRACE, add_graph},
         [FAKE_MANAGED] = {CUPTI_KIND_MANAGED, add_managed},
     };
-    client_must(
-        !op.graph || !activity_enabled(CUPTI_KIND_MEMCPY) || !activity_enabled(CUPTI_KIND_PEER),
-        "a graph ran while both kinds of copies were recorded: the real library makes it fault");
-    if (!atomic_load(&kinds[work[op.work].kind]))
+    bool copies = op.graph && activity_enabled(CUPTI_KIND_MEMCPY);
+    client_must(!copies || !activity_enabled(CUPTI_KIND_PEER),
+                "a graph ran, and both kinds of copies were recorded: it would fault");
+    client_must(!copies || !pc_enabled(),
+                "a graph ran, copies were recorded and counters sampled: it would fault");
+    /* As in the real library, the record of a graph's whole launch stands for its kernels. */
+    bool whole = op.work == FAKE_KERNEL && op.graph && activity_enabled(CUPTI_KIND_GRAPH_TRACE);
+    if (!activity_enabled(work[op.work].kind) || whole)
         return;
-    if (op.work == FAKE_KERNEL && op.graph && atomic_load(&kinds[CUPTI_KIND_GRAPH_TRACE]))
-        return; /* as in the real library: the record of the whole launch stands for it */
     int64_t shift = clock_shift();
     op.start += shift;
     op.end += shift;

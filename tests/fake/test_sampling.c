@@ -137,6 +137,28 @@ TEST(without_kernel_records)
     run_free(&r);
 }
 
+/* Copies are not recorded, since with them a graph faults (the fake library does that). They are
+ * unknown, not 0. Deep samples, too. */
+TEST(no_copies_beside_samples)
+{
+    static const char *const engines[] = {"PcSampling", "Deep"};
+    for (size_t i = 0; i < 2; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.options = LIST("-e", engines[i]),
+                                        .program = LIST("100", "graphs=3", "peers=2", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        assert_string_equal(capability_of(&r, "copies", "status"), "not_requested");
+        check_contains(&r, capability_of(&r, "copies", "reason"), "Trace records copies");
+        assert_string_equal(text_at(r.report, "known.copies.why"), "not_recorded");
+        assert_true(unknown_at(r.report, "copies.count"));
+        assert_true(json_is_null(at(r.report, "ledger.copies_recorded")));
+        assert_true(int_at(r.said, "0.copies") > 0);
+        if (i == 0) /* Deep records no kernels */
+            check_section(&r, "time", "copies, which are not recorded, may have run");
+        run_free(&r);
+    }
+}
+
 /* ---- contexts, modules --------------------------------------------------------------------- */
 
 /* The library samples one context of a device: the others wait, and the end of one does no harm. */
@@ -476,6 +498,7 @@ int main(void)
         cmocka_unit_test(kernels_without_number),
         cmocka_unit_test(reasons_by_name),
         cmocka_unit_test(without_kernel_records),
+        cmocka_unit_test(no_copies_beside_samples),
         cmocka_unit_test(contexts_take_turns),
         cmocka_unit_test(code_is_kept_once),
         cmocka_unit_test(damaged_code),

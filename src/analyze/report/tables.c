@@ -45,15 +45,16 @@ static void put_busy(const struct page *p)
         if (k.doubtful)
             snprintf(doubt, sizeof doubt, " (up to %s more: too many gaps to keep apart)",
                      units_time(d, k.doubtful));
-        page_text(p, "%s: kernels ran %s of the %s (%s)%s, with copies and fills %s.",
+        bool copies = sum_known_why(m, KNOWN_COPIES) != KNOWN_UNRECORDED;
+        page_text(p, "%s: kernels ran %s of the %s (%s)%s%s%s.",
                   findings_device(m, i, name, sizeof name),
                   units_percent(a, (double)k.busy, (double)duration),
                   sum_windows_gpu_any(m)  ? "windows"
                   : sum_windows_partly(m) ? "time in which they were recorded"
                   : m->facts.sessions > 1 ? "sessions' time"
                                           : "run",
-                  units_time(b, k.busy), doubt,
-                  units_percent(c, (double)any.busy, (double)duration));
+                  units_time(b, k.busy), doubt, copies ? ", with copies and fills " : "",
+                  copies ? units_percent(c, (double)any.busy, (double)duration) : "");
     }
     if (idle)
         page_text(p, "%u other GPU%s had no work.", idle, idle == 1 ? "" : "s");

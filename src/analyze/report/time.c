@@ -174,13 +174,34 @@ static void put_legend(const struct page *p, const struct time_parts *t)
     fputc('\n', p->out);
 }
 
+/* Prints what part of the time the GPUs worked. Where copies are not recorded, nobody knows whether
+ * one ran between kernels. */
+static void put_worked(const struct page *p, const struct time_parts *t, const char *of)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], unknown[96] = "", ranks[96] = "";
+    bool copies = sum_known_why(p->model, KNOWN_COPIES) != KNOWN_UNRECORDED;
+    if (t->unknown)
+        snprintf(unknown, sizeof unknown, "; what ran for %s at the edges of windows is not known",
+                 units_time(a, t->unknown));
+    if (t->ranks)
+        snprintf(ranks, sizeof ranks, "; kernels only waited for another rank for %s",
+                 units_time(a, t->ranks));
+    page_text(p, "Kernels%s ran for %s of %s%s%s%s; %s for %s%s%s.", copies ? " or copies" : "",
+              units_percent(a, (double)t->busy, (double)t->whole),
+              !sum_steps_steady(p->model)    ? ""
+              : p->model->facts.sessions > 1 ? "the steady parts, "
+                                             : "the steady part, ",
+              units_time(b, t->whole), of, ranks, copies ? "nothing ran" : "no kernel ran",
+              units_time(c, t->idle), unknown,
+              copies ? "" : ", in which copies, which are not recorded, may have run");
+}
+
 /* Prints a bar of the whole time, and its legend. */
 void page_time(struct page *p)
 {
     struct time_parts t;
     int cells[TIME_PARTS], width = p->width - 4 < BAR_MOST ? p->width - 4 : BAR_MOST;
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], of[40] = "";
-    char unknown[96] = "", ranks[96] = "";
+    char a[UNITS_TEXT], b[UNITS_TEXT], of[40] = "";
     bool steady = sum_steps_steady(p->model);
     time_parts_make(p->model, &t);
     if (!t.devices)
@@ -190,18 +211,7 @@ void page_time(struct page *p)
     else if (t.devices > 1)
         snprintf(of, sizeof of, " of %u GPUs together", t.devices);
     page_heading(p, "Where the time went");
-    if (t.unknown)
-        snprintf(unknown, sizeof unknown, "; what ran for %s at the edges of windows is not known",
-                 units_time(a, t.unknown));
-    if (t.ranks)
-        snprintf(ranks, sizeof ranks, "; kernels only waited for another rank for %s",
-                 units_time(a, t.ranks));
-    page_text(p, "Kernels or copies ran for %s of %s%s%s%s; nothing ran for %s%s.",
-              units_percent(a, (double)t.busy, (double)t.whole),
-              !steady                        ? ""
-              : p->model->facts.sessions > 1 ? "the steady parts, "
-                                             : "the steady part, ",
-              units_time(b, t.whole), of, ranks, units_time(c, t.idle), unknown);
+    put_worked(p, &t, of);
     time_parts_spread(&t, width, cells);
     fputs("  ", p->out);
     for (size_t i = 0; i < t.count; i++)

@@ -297,7 +297,9 @@ __attribute__((format(printf, 4, 5))) static void op_message(struct sink *s, enu
 static void op_capability(struct sink *s, const char *feature, bool requested, const char *status,
                           const char *reason)
 {
-    (void)s;
+    struct capture_sink *k = (struct capture_sink *)s;
+    if (!strcmp(feature, "copies"))
+        k->without_copies = !requested && *reason;
     feature_set(feature, requested, status, reason);
 }
 
@@ -367,6 +369,7 @@ void sink_begin(struct writer *w, struct intern *names, const struct backend *b)
     memset(k->cache, 0, sizeof k->cache);
     k->vendor_ns = 0;
     k->samples = 0;
+    k->without_copies = false;
     k->window.start = 0;
     k->drain = NULL;
     k->external = 0;

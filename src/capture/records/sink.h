@@ -26,6 +26,7 @@ struct capture_sink {
     uint64_t external;               /* kernel rows with a framework's operation */
     int64_t vendor_ns;               /* sum of the overhead that the vendor's library reported */
     int64_t samples;                 /* PC samples in pc_sample rows */
+    bool without_copies;             /* the backend says why it does not record them */
     struct scopes_drain *drain;      /* which scopes are open; NULL: not known */
     struct {
         int64_t start, end; /* of a window of samples, ns; 0: none */

@@ -154,6 +154,8 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     read_rows(r, s);
     if (!l->activity && !r->kernels_recorded) /* an engine that cannot run may become Trace */
         unrecorded(r);
+    if (s->without_copies && !r->copies_recorded)
+        r->copies_recorded = r->copies_written = CELL_NULL;
     read_stacks(r);
     read_profile(r, s);
     unprofiled(l, r);

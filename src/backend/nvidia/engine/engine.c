@@ -131,6 +131,14 @@ bool nv_engines_keep_ids(const struct trace *t)
     return any;
 }
 
+bool nv_engines_exclude_copies(const struct trace *t)
+{
+    bool any = false;
+    for (size_t i = 0; i < NV_ENGINES; i++)
+        any |= t->engines[i].runs && nv_engines[i]->no_copies;
+    return any;
+}
+
 static bool runs_alone(const struct trace *t)
 {
     bool any = false;

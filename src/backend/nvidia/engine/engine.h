@@ -74,6 +74,7 @@ struct nv_engine_ops {
     bool moments;    /* it needs the callbacks of all calls in call_moments */
     bool alone;      /* while it runs nothing else is recorded, unless it has failed */
     bool keeps_ids;  /* records of calls cannot be switched off once they are on */
+    bool no_copies;  /* copies are not recorded while it runs: graphs could fault (ADR 16) */
     bool edges_wait; /* opening and closing a window waits for kernels and delays launches */
     /* Why it cannot be ended while threads are in the driver; NULL: it can. */
     const char *unending;
@@ -176,6 +177,8 @@ bool nv_engines_need_no_calls(const struct trace *t);
 bool nv_engines_instead(const struct trace *t);
 /* Returns true if records of calls cannot be switched off once they are on. [any] */
 bool nv_engines_keep_ids(const struct trace *t);
+/* Returns true if a running engine excludes records of copies. [any] */
+bool nv_engines_exclude_copies(const struct trace *t);
 
 /* Returns true if a running engine keeps everything else from being recorded. [any] */
 bool nv_engines_alone(const struct trace *t);

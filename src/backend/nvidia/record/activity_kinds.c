@@ -29,6 +29,14 @@ static bool has_kinds_by_api(const struct cupti *c)
     return c->cuptiActivityEnableDriverApi;
 }
 
+/* Returns true for copies and fills where program counters are sampled, also if they still are
+ * since an earlier session: CUPTI 13.0 then makes graphs that contain copies fault (ADR 16). */
+static bool copies_excluded(const struct trace *t, int kind)
+{
+    bool copies = kind == CUPTI_KIND_MEMCPY || kind == CUPTI_KIND_MEMSET || kind == CUPTI_KIND_PEER;
+    return copies && (nv_engines_exclude_copies(t) || pc_sampling_binds());
+}
+
 static bool kind_wanted(const struct trace *t, unsigned i)
 {
     if (!activity_kinds_wanted(t) || (t->switched && !atomic_load(&t->recording)))
@@ -36,6 +44,8 @@ static bool kind_wanted(const struct trace *t, unsigned i)
     if (nv_engines_alone(t))
         return false; /* sass/metrics.h */
     int kind = kind_rows[i].kind;
+    if (copies_excluded(t, kind))
+        return false;
     bool calls = kind == CUPTI_KIND_DRIVER || kind == CUPTI_KIND_RUNTIME;
     bool apart = has_kinds_by_api(t->cupti);
     /* Records that could not be disabled again: see activity_kinds_disable and has_kinds_by_api. */
@@ -75,6 +85,13 @@ static void announce_feature(struct trace *t, unsigned i)
         err_set(&e, result,
                 "this session has windows, and CUPTI would end the program at the first graph "
                 "launch after a window: graphs are recorded kernel by kernel");
+    if (kind_rows[i].kind == CUPTI_KIND_MEMCPY && first == NOT_TRIED &&
+        copies_excluded(t, CUPTI_KIND_MEMCPY)) {
+        s->ops->capability(s, kind_rows[i].feature, false, "not_requested",
+                           "CUPTI can make CUDA graphs fault while it records copies and samples "
+                           "program counters: engine Trace records copies");
+        return;
+    }
     s->ops->capability(s, kind_rows[i].feature, kind_wanted(t, i),
                        first == NOT_TRIED   ? "not_requested"
                        : result == CUPTI_OK ? "collected"

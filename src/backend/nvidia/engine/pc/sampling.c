@@ -568,6 +568,7 @@ const struct nv_engine_ops pc_sampling_engine = {
     .contexts = NV_ONE_A_DEVICE,
     .instead = true,
     .keeps_ids = true,
+    .no_copies = true,
     .unending = "program counters are sampled",
     .open = pc_open,
     .start = pc_start,
