@@ -47,6 +47,7 @@ void range_script(const char *word);
 void pc_kernel(uint32_t context, const char *name, int64_t ns);
 /* Returns true while program counters of some context are sampled. */
 bool pc_enabled(void);
+bool pc_was_enabled(void); /* it is or was */
 void pc_context_destroyed(uint32_t context);
 void pc_kind_disabled(void);
 

@@ -92,6 +92,7 @@ struct context {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct context contexts[FAKE_CONTEXTS]; /* by number; guarded by lock */
 static _Atomic int enabled;
+static _Atomic bool ever;    /* it was enabled in some context */
 static _Atomic bool refused; /* sampling was refused once */
 
 void pc_script(const char *word)
@@ -112,6 +113,11 @@ void pc_script(const char *word)
 bool pc_enabled(void)
 {
     return atomic_load(&enabled) > 0;
+}
+
+bool pc_was_enabled(void)
+{
+    return atomic_load(&ever);
 }
 
 static struct context *context_at(cuda_context handle)
@@ -367,6 +373,7 @@ static int begin(struct pc_context_params *p)
         c->looks = LOOKS;
         c->looked = now_ns();
         atomic_fetch_add(&enabled, 1);
+        atomic_store(&ever, true);
     }
     pthread_mutex_unlock(&lock);
     return free ? CUPTI_OK : WRONG_ORDER;

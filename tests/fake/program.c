@@ -13,6 +13,7 @@
  *     huge=MIB     a module of that size is loaded, runs a kernel and is unloaded
  *     fault        a kernel faults at the end; "error" is the number
  *     modules=M    M modules are loaded, run a kernel and are unloaded
+ *     tunes=M      M more modules after T ms, and then a graph, as a compiler that tunes makes it
  *     steps=S      S scopes with KERNELS launches each, one around each context's work
  *     benches=B    B more scopes, each repeated 5 times; early: left after the first time
  *     left         a scope is open when the session ends
@@ -41,6 +42,7 @@
  *     windows-then the sessions after the first have windows of kernel records
  *     beside       another thread launches kernels meanwhile
  *     busy         three threads launch kernels meanwhile, at the rate of pace.h */
+#include "cuda_calls.h"
 #include "hooks.h"
 #include "life.h"
 #include "maps.h"
@@ -61,35 +63,6 @@
 #include <time.h>
 #include <unistd.h>
 
-int cuInit(unsigned flags);
-int cuStreamCreate(cuda_stream *stream, unsigned flags);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
-                   void **extra);
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream stream);
-int cuMemcpyPeerAsync(uint64_t to, void *at, uint64_t from, void *of, size_t n, cuda_stream stream);
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, cuda_stream stream);
-int cuMemAlloc_v2(uint64_t *address, size_t bytes);
-int cuMemFree_v2(uint64_t address);
-int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, cuda_stream stream);
-int cuStreamSynchronize(cuda_stream stream);
-int cuCtxSynchronize(void);
-int cuGraphCreate(cuda_graph *graph, unsigned flags);
-void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child);
-int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags);
-int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
-int cuGraphExecDestroy(cuda_exec exec);
-void fake_managed(int kind, uint64_t value);
-void fake_cuda_await_stuck(void);
-int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
-int cuCtxDestroy_v2(cuda_context context);
-int cuDevicePrimaryCtxReset_v2(int device);
-int cuCtxGetCurrent(cuda_context *context);
-int cuCtxSetCurrent(cuda_context context);
-int cuModuleLoadData(void **module, const void *image);
-int cuModuleGetFunction(void **function, void *module, const char *name);
-int cuModuleUnload(void *module);
-
 enum { REPEATS = 5, THREADS = 64, NAMES = 100000, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
@@ -97,7 +70,7 @@ static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int rate = PACE_PER_MS;
 static int huge, error, detached;
-static int contexts, resets, modules, milliseconds, rounds, steps, benches, managed, peers,
+static int contexts, resets, modules, tunes, milliseconds, rounds, steps, benches, managed, peers,
     allocations;
 static struct {
     long long count, bytes, frees, freed, peak;
@@ -266,33 +239,33 @@ static void work_graph(void)
     free(graph);
 }
 
-/* Loads a module, runs its kernel and unloads it. Modules of even numbers are equal, and so are
- * those of odd numbers; the two kinds differ in one byte. */
-static void work_module(int number)
+/* Loads a module, runs its kernel and unloads it. */
+static void load_and_run(const char *image, const char *name)
 {
-    char image[128];
     void *module, *function;
-    snprintf(image, sizeof image, "// fake: kernel_%d registers=16 local=0 shared=0 ns=5000",
-             number % 2);
-    if (cuModuleLoadData(&module, image) ||
-        cuModuleGetFunction(&function, module, number % 2 ? "kernel_1" : "kernel_0") ||
+    if (cuModuleLoadData(&module, image) || cuModuleGetFunction(&function, module, name) ||
         cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
         exit(BROKEN_EXIT);
     cuCtxSynchronize();
     cuModuleUnload(module);
 }
 
+/* Modules of even numbers are equal, and so are those of odd numbers; the two kinds differ in one
+ * byte. */
+static void work_module(int number)
+{
+    char image[128];
+    snprintf(image, sizeof image, "// fake: kernel_%d registers=16 local=0 shared=0 ns=5000",
+             number % 2);
+    load_and_run(image, number % 2 ? "kernel_1" : "kernel_0");
+}
+
 static void work_huge(void)
 {
     char image[128];
-    void *module, *function;
     snprintf(image, sizeof image,
              "// fake: kernel_huge registers=16 local=0 shared=0 ns=5000\n// fake-mib: %d", huge);
-    if (cuModuleLoadData(&module, image) || cuModuleGetFunction(&function, module, "kernel_huge") ||
-        cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
-        exit(BROKEN_EXIT);
-    cuCtxSynchronize();
-    cuModuleUnload(module);
+    load_and_run(image, "kernel_huge");
 }
 
 /* Faults as real programs do: the launch succeeds, and every call after it fails. */
@@ -410,6 +383,10 @@ static void work_all(void)
     }
     for (int i = 0; i < benches; i++)
         work_bench();
+    for (int i = 0; i < tunes; i++)
+        work_module(i);
+    if (tunes)
+        work_graph();
     launch_all(NULL);
     cuCtxSynchronize();
     if (faults)
@@ -428,14 +405,14 @@ static void say(void)
 {
     char cupti[512], other[512];
     int cupti_count = maps_libraries("libcupti.so", cupti, sizeof cupti);
-    int launches = kernels * (thread_count + 1 + contexts + resets + rounds) + modules +
+    int launches = kernels * (thread_count + 1 + contexts + resets + rounds) + modules + tunes +
                    (modules ? resets : 0) + !!huge + faults;
     printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d,\"copies\":%d,"
            "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d,"
            "\"allocations\":%lld,\"allocated\":%lld,\"frees\":%lld,\"freed\":%lld,\"peak\":%lld,"
            "\"error\":%d,\"pools\":%d,\"pools_more\":%d}\n",
-           launches, graphs, graphs * 5, thread_count << 20, thread_count * 3, cupti_count, cupti,
-           maps_libraries("libnvidia-ml.so", other, sizeof other),
+           launches, graphs + !!tunes, (graphs + !!tunes) * 5, thread_count << 20, thread_count * 3,
+           cupti_count, cupti, maps_libraries("libnvidia-ml.so", other, sizeof other),
            maps_libraries("libgpufl.so", other, sizeof other), allocated.count, allocated.bytes,
            allocated.frees, allocated.freed, allocated.peak, error, pools, pools_more);
     fflush(stdout);
@@ -460,6 +437,7 @@ static const struct { /* options with a number, "name=%d" */
     {"resets", &resets},   {"modules", &modules},      {"huge", &huge},
     {"ms", &milliseconds}, {"sessions", &sessions},    {"storm", &storm},
     {"rate", &rate},       {"exit", &exit_code},       {"detached", &detached},
+    {"tunes", &tunes},
 };
 
 /* Options that are a word. */

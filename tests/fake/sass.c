@@ -174,6 +174,9 @@ void sass_kernel(const struct fake_op *op)
     pthread_mutex_lock(&lock);
     struct context *c = &contexts[op->context];
     struct kernel *k = c->on ? kernel_of(c, op->name) : NULL;
+    client_must(!c->on || !op->graph || !c->unloaded || !pc_was_enabled(),
+                "a graph runs while its kernels count, although they were sampled before and code "
+                "was unloaded meanwhile: the real library makes it fault");
     if (k) {
         uint64_t warps = blocks * ((threads + 31) / 32);
         if (script.keep && ++launches % (uint64_t)script.keep == 0)

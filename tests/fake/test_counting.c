@@ -466,6 +466,25 @@ TEST(deep_with_contexts_and_modules)
     run_free(&r);
 }
 
+/* Counting ends before code is unloaded, since a graph that is made later would fault (the fake
+ * library does that). What was counted until then is kept. SassMetrics counts to the end. */
+TEST(deep_in_a_program_that_tunes)
+{
+    struct run r;
+    struct given g = deep(&r, 20, LIST("400", "threads=1", "tunes=3", "ms=300", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    check_phases(&r, &g);
+    assert_int_equal(g.lost, 0);
+    check_contains(&r, message_of(&r, "sass_metrics.ended"), "until the program unloaded code");
+    assert_null(message_of(&r, "sass_metrics.stays"));
+    run_free(&r);
+    g = count(&r, "FAKE_CUPTI=", LIST("400", "threads=1", "tunes=3", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    check_counts(&r, &g);
+    assert_null(message_of(&r, "sass_metrics.ended"));
+    run_free(&r);
+}
+
 /* Sampling is not switched off while a thread launches: the library would abort. Whether a moment
  * without a launch is found is chance; the session says so. */
 TEST(deep_beside_a_storm)
@@ -548,6 +567,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_function_fails),
         cmocka_unit_test(deep_samples_and_then_counts),
         cmocka_unit_test(deep_with_contexts_and_modules),
+        cmocka_unit_test(deep_in_a_program_that_tunes),
         cmocka_unit_test(deep_beside_a_storm),
         cmocka_unit_test(deep_that_ends_before),
         cmocka_unit_test(deep_without_samples),

@@ -24,7 +24,7 @@ static const struct engine_words words[] = {
          .compute = 70,
          .brings = "why warps stall, by instruction; kernels overlap as they do without it; "
                    "pc_kernel_collect=none takes samples instead of kernel records, windows "
-                   "alternates the two",
+                   "alternates the two; no copies",
          .needs = "CUPTI of CUDA 11.3 or later, one context a device at a time",
          .costs = "x1.02 to x1.14 without kernel records where launches are the limit; with them "
                   "x1.07 to x1.15 of Trace; 180 to 260 MiB",
@@ -60,7 +60,8 @@ static const struct engine_words words[] = {
          .late = ""},
     [GPUFL_ENGINE_DEEP] = {.counters = true,
                            .compute = 70,
-                           .brings = "PcSampling and SassMetrics in one run",
+                           .brings = "PcSampling and SassMetrics in one run; counting ends where "
+                                     "the program unloads code",
                            .needs = "CUPTI of CUDA 12.8 or later; one context a device at a time",
                            .costs = "as PcSampling and SassMetrics, one after the other: samples "
                                     "for deep_sample_ms, then counts",

@@ -42,10 +42,11 @@ static struct {
     struct sass_device devices[SASS_DEVICES]; /* by the driver's ordinal; for the process */
     uint64_t described;                       /* bit by device: its settings were written */
     bool started;
-    bool stayed;  /* a context goes on counting: sass_context.unloaded */
-    bool resting; /* between windows: no context counts */
-    bool keeping; /* counts are kept: there are no windows, or one is open */
-    bool counted; /* something other than 0 was written in this session */
+    bool stayed;        /* a context goes on counting: sass_context.unloaded */
+    bool resting;       /* between windows, or ended early: no context counts */
+    bool after_samples; /* Deep: program counters were sampled before */
+    bool keeping;       /* counts are kept: there are no windows, or one is open */
+    bool counted;       /* something other than 0 was written in this session */
     struct sass_missing missing;
 
     _Atomic bool deferred; /* engine Deep samples first, then begins this. Release, acquire */
@@ -248,13 +249,39 @@ static void take_done(void)
     engine_leave();
 }
 
-/* Takes the counts when a call begins that unloads code or destroys a context. */
+/* Ends counting. The lock is held, the gate is shut. alone: no launch is running; else contexts go
+ * on counting, because the library would fault. So do contexts whose code was unloaded. ended: at
+ * the end of the session; else contexts stay known. */
+static void contexts_end(bool alone, bool ended)
+{
+    for (size_t i = 0; i < SASS_CONTEXTS; i++) {
+        struct sass_context *c = &me.contexts[i];
+        bool on = c->state == SASS_ON, stays = on && c->unloaded;
+        if (on && alone && !stays)
+            sass_context_disable(c, &me.library, me.keeping);
+        else if (on)
+            sass_context_drain(c, &me.library, me.keeping);
+        me.stayed |= stays;
+        if (c->state != SASS_FREE && (ended || !stays))
+            c->state = SASS_GONE;
+    }
+}
+
+/* Takes the counts when a call begins that unloads code or destroys a context. Where program
+ * counters were sampled before, code is not unloaded while kernels count, since a CUDA graph that
+ * is made later would fault (ADR 11): counting ends. If launches of other threads do not return,
+ * counting goes on. */
 static void take_ending(bool code)
 {
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
-    bool alone = sass_gate_shut(ENDING_PATIENCE);
+    bool ends = code && me.after_samples && sass_contexts_count(me.contexts);
+    bool alone = sass_gate_shut(ends ? PATIENCE : ENDING_PATIENCE);
     take_all();
+    if (ends && alone) {
+        contexts_end(true, false);
+        me.resting = me.missing.ended = true;
+    }
     for (size_t i = 0; code && i < SASS_CONTEXTS; i++)
         me.contexts[i].unloaded |= me.contexts[i].state == SASS_ON;
     me.missing.beside += !alone && me.keeping;
@@ -276,7 +303,7 @@ static int sass_open(struct trace *t, struct err *e)
     me.stayed = me.counted = false;
     me.keeping = !t->switched;
     me.described = 0;
-    me.resting = false;
+    me.resting = me.after_samples = false;
     me.missing = (struct sass_missing){0};
     atomic_store(&me.pending, false);
     atomic_store(&me.retry, 0);
@@ -349,24 +376,6 @@ static int sass_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
-/* Ends counting. The lock is held, the gate is shut. alone: no launch is running; else contexts go
- * on counting, because the library would fault. So do contexts whose code was unloaded. ended: at
- * the end of the session; else contexts stay known. */
-static void contexts_end(bool alone, bool ended)
-{
-    for (size_t i = 0; i < SASS_CONTEXTS; i++) {
-        struct sass_context *c = &me.contexts[i];
-        bool on = c->state == SASS_ON, stays = on && c->unloaded;
-        if (on && alone && !stays)
-            sass_context_disable(c, &me.library, me.keeping);
-        else if (on)
-            sass_context_drain(c, &me.library, me.keeping);
-        me.stayed |= stays;
-        if (c->state != SASS_FREE && (ended || !stays))
-            c->state = SASS_GONE;
-    }
-}
-
 static void sass_stop(struct trace *t, bool quiet)
 {
     (void)t, (void)quiet;
@@ -436,7 +445,8 @@ static void conclude(struct trace *t)
     uint64_t of_graphs = atomic_load_explicit(&me.graphs, memory_order_relaxed);
     struct sink *s = t->sink;
     bool failed = nv_engine_failed(t, NV_SASS_METRICS);
-    bool nothing = me.opened && all && !me.counted && !failed && !t->switched && !cupti_fatal(t);
+    bool nothing = me.opened && all && !me.counted && !failed && !me.missing.ended &&
+                   !t->switched && !cupti_fatal(t);
     if (nothing && faults_seen())
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
                         "what was counted of %" PRIu64
@@ -512,6 +522,7 @@ void sass_metrics_defer(void)
 
 bool sass_metrics_begin(struct trace *t, const cuda_context *contexts, size_t count)
 {
+    me.after_samples = true; /* no thread is in the driver, so nobody reads it */
     begin_here(t);
     for (size_t i = 0; i < count; i++)
         begin_in(t, contexts[i]);

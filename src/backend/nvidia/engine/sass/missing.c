@@ -42,8 +42,20 @@ static void say_late(struct sass_missing *m, struct sink *s)
     m->late_said |= m->late > 0;
 }
 
+static void say_ended(struct sass_missing *m, struct sink *s)
+{
+    if (m->ended && !m->ended_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.ended",
+                        "instructions were counted until the program unloaded code: CUDA graphs "
+                        "made after that could fault, because program counters were sampled "
+                        "before. Engine SassMetrics counts to the end (gpufl trace -e SassMetrics "
+                        "-- …)");
+    m->ended_said |= m->ended;
+}
+
 void sass_missing_say(struct sass_missing *m, struct sink *s)
 {
+    say_ended(m, s);
     uint64_t all = m->lost + m->beside + m->crowd + m->late;
     if (!all)
         return;

@@ -12,7 +12,9 @@ struct sass_missing {
     uint64_t crowd;  /* contexts for which there was no room */
     uint64_t late;   /* contexts in which counting begins late, or never */
 
-    bool lost_said, beside_said, crowd_said, late_said;
+    bool ended; /* counting ended before the session, because the program unloads code */
+
+    bool lost_said, beside_said, crowd_said, late_said, ended_said;
 };
 
 /* [collector] */
