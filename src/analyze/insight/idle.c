@@ -40,6 +40,37 @@ static void put_stretches(const struct model *m, enum idle_activity a, struct bu
                    s->later ? "after" : "within", IDLE_START);
 }
 
+/* Says what was new after code was compiled once more: that is what it was compiled for. Nothing
+ * where the samples are too few to say that nothing was. */
+static void put_changed(const struct model *m, struct insight *i, enum idle_activity a,
+                        struct buf *out)
+{
+    enum { LOOKS_LEAST = 10 };
+    const struct idle_changed *c = &m->idle.changed[a];
+    char times[UNITS_TEXT], blocks[UNITS_TEXT], before[UNITS_TEXT];
+    if (c->grids) {
+        buf_printf(out,
+                   " At least %s time%s a kernel that had run before had another grid after that, "
+                   "the last time ",
+                   units_count(times, (int64_t)c->grids), c->grids == 1 ? "" : "s");
+        insight_put_kernel(m, c->kernel, out);
+        buf_printf(out, ": %s blocks after %s. So a size changed, of the data or of a tile.",
+                   units_count(blocks, c->after), units_count(before, c->before));
+    } else if (c->times) {
+        buf_printf(out,
+                   " At least %s time%s kernels ran after that which had not run before; none that "
+                   "had run before had another grid.",
+                   units_count(times, (int64_t)c->times), c->times == 1 ? "" : "s");
+    } else if (c->looks >= LOOKS_LEAST) {
+        buf_str(out, " No new kernel ran after that, and none with another grid: a constant, a "
+                     "type or a flag changed rather than a size.");
+    }
+    if (c->times || c->looks >= LOOKS_LEAST) {
+        insight_fact(i, "compiled_new", (int64_t)c->times);
+        insight_fact(i, "compiled_grids", (int64_t)c->grids);
+    }
+}
+
 /* Says what calls and copies for the activity cost besides, if that is enough to mention. */
 static int64_t put_made_for(const struct model *m, struct insight *i, const struct host_did *d,
                             struct buf *out)
@@ -85,6 +116,7 @@ static void put_activity(const struct model *m, struct insight *i, enum idle_act
     put_part(d, of, out);
     buf_printf(out, " the host %s, by %s.", t->was, units_samples(b, d->looks));
     put_stretches(m, a, out);
+    put_changed(m, i, a, out);
     int64_t more = put_made_for(m, i, d, out);
     buf_printf(out, " %s", t->unless);
     i->next = t->next;

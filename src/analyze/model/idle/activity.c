@@ -203,6 +203,7 @@ int idle_activity_count(struct model *m)
     }
     if (nodes)
         count_steps(m, nodes);
+    rc = rc || !nodes ? rc : idle_changed_find(m, nodes);
     keyed_fini(&pairs);
     mem_free(nodes);
     return rc ? rc : count_loads(m);

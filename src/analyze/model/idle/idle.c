@@ -399,6 +399,7 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
         s->stretches[a].steps += o->stretches[a].steps;
         s->stretches[a].of += o->stretches[a].of;
     }
+    idle_changed_merge(into, from);
     rc = rc ? rc : idle_lines_merge(into, from, shift);
     rc = rc ? rc : idle_holders_merge(into, from);
     s->doubtful = cells_sum(s->doubtful, o->doubtful);

@@ -24,6 +24,7 @@
 #include "analyze/model/idle/activity.h"
 #include "analyze/model/idle/captured.h"
 #include "analyze/model/idle/cause.h"
+#include "analyze/model/idle/changed.h"
 #include "analyze/model/idle/engines.h"
 #include "analyze/model/idle/gap_list.h"
 #include "analyze/model/idle/holders.h"
@@ -80,9 +81,10 @@ struct sum_idle {
     struct idle_lines lines;   /* after finish, like the next */
     struct idle_gap_list gaps; /* in order after finish; its stacks are ids of the log */
     struct idle_stretches stretches[ACTIVITIES];
-    struct idle_stretches loads; /* calls that load or unload code */
-    struct idle_holders holders; /* after finish: of the interpreter's lock */
-    struct idle_thread *threads; /* owned: while gaps are blamed */
+    struct idle_stretches loads;             /* calls that load or unload code */
+    struct idle_changed changed[ACTIVITIES]; /* after finish: of compilers */
+    struct idle_holders holders;             /* after finish: of the interpreter's lock */
+    struct idle_thread *threads;             /* owned: while gaps are blamed */
     size_t thread_count;
     size_t waits;                /* number of waits when `threads` was made */
     int64_t doubtful;            /* ns of work in gaps that were reported already */

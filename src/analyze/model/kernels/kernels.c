@@ -123,6 +123,8 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
         c->graph += graph && graph[i] > 0;
         if (!c->time.count || duration[i] > c->time.max)
             c->longest_start = start[i];
+        if (!c->time.count || start[i] < c->first_start)
+            c->first_start = start[i];
         rc = histogram_add(&c->time, duration[i]);
     }
     return rc;
@@ -164,6 +166,8 @@ int sum_kernels_merge(struct model *into, const struct model *from, int64_t shif
         struct kernel_config *to = sum_kernels_config(&into->kernels, at);
         to->kinds = kinds;
         to->graph += other->graph;
+        if (other->time.count && (!to->time.count || other->first_start + shift < to->first_start))
+            to->first_start = other->first_start + shift;
         keep_start(&to->longest_start, &to->time, other->longest_start + shift, &other->time);
         rc = histogram_merge(&to->time, &other->time);
     }

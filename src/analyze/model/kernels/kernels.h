@@ -21,6 +21,7 @@ struct kernel_config {
     struct config_row row;
     struct histogram time; /* ns on the GPU */
     int64_t longest_start; /* ns: start of the first row that lasted time.max, if there is one */
+    int64_t first_start;   /* ns: the earliest start of a row, if there is one */
     uint64_t graph;        /* rows that a graph launched */
     uint32_t kinds;        /* of symbol/names/kinds.h; 0 for item 0 */
 };
