@@ -167,10 +167,7 @@ static int64_t steady_time(const struct model *m, uint32_t kind, int64_t most)
 
 int64_t insight_copies_alone(const struct model *m)
 {
-    struct busy_result compute, any;
-    busy_result(&m->devices.compute, &compute);
-    busy_result(&m->devices.any, &any);
-    int64_t alone = any.busy - compute.busy;
+    int64_t alone = m->devices.any_union_ns - m->devices.compute_union_ns;
     if (sum_steps_steady(m))
         alone -= m->steps.any_before - m->steps.compute_before;
     return alone > 0 ? alone : 0;

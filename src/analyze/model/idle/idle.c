@@ -480,14 +480,8 @@ bool sum_idle_is_known(const struct model *m)
  * unions of the work divide it into kernels and other work. */
 void sum_idle_busy(const struct model *m, int64_t idle, struct idle_busy *out)
 {
-    int64_t compute = 0, any = 0, busy = sum_idle_watched(m) - idle;
-    for (uint32_t i = 0; i < m->devices.count; i++) {
-        struct busy_result r;
-        busy_result(&m->devices.items[i].compute, &r);
-        compute = cells_sum(compute, r.busy);
-        busy_result(&m->devices.items[i].any, &r);
-        any = cells_sum(any, r.busy);
-    }
+    int64_t compute = m->devices.compute_ns, any = m->devices.any_ns,
+            busy = sum_idle_watched(m) - idle;
     if (sum_steps_steady(m)) {
         compute -= m->steps.compute_before < compute ? m->steps.compute_before : compute;
         any -= m->steps.any_before < any ? m->steps.any_before : any;

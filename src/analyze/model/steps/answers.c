@@ -27,15 +27,9 @@ const char *sum_steps_whole(const struct model *m)
 
 double sum_steps_part(const struct model *m)
 {
-    int64_t all = 0;
     if (!sum_steps_steady(m))
         return 1;
-    for (uint32_t i = 0; i < m->devices.count; i++) {
-        struct busy_result r;
-        busy_result(&m->devices.items[i].compute, &r);
-        all = cells_sum(all, r.busy);
-    }
-    double before = cells_share((double)m->steps.compute_before, (double)all);
+    double before = cells_share((double)m->steps.compute_before, (double)m->devices.compute_ns);
     return before < 1 ? 1 - before : 0;
 }
 

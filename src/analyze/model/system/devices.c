@@ -238,18 +238,24 @@ int sum_devices_finish(struct model *m)
     struct sum_devices *d = &m->devices;
     int rc = ensure_unknown(d);
     rc = rc ? rc : give_to_only(m);
-    d->compute_ns = d->computing = 0;
+    struct busy_result r;
+    d->compute_ns = d->any_ns = d->computing = 0;
     for (size_t i = 0; !rc && i < d->count; i++) {
         struct device_sum *s = &d->items[i];
         rc = busy_settle(&s->compute);
         rc = rc ? rc : busy_settle(&s->any);
         rc = rc ? rc : busy_merge(&d->compute, &s->compute, 0);
         rc = rc ? rc : busy_merge(&d->any, &s->any, 0);
-        struct busy_result r;
+        busy_result(&s->any, &r);
+        d->any_ns = cells_sum(d->any_ns, r.busy);
         busy_result(&s->compute, &r);
         d->compute_ns = cells_sum(d->compute_ns, r.busy);
         d->computing += r.busy > 0;
     }
+    busy_result(&d->compute, &r);
+    d->compute_union_ns = r.busy;
+    busy_result(&d->any, &r);
+    d->any_union_ns = r.busy;
     return rc;
 }
 

@@ -33,8 +33,10 @@ struct device_sum {
 struct sum_devices {
     struct device_sum *items; /* owned; [0] is the unknown device */
     size_t count, cap;
-    struct busy compute, any;     /* all devices together; after finish */
-    int64_t compute_ns;           /* time in which kernels ran, summed over devices; after finish */
+    struct busy compute, any; /* all devices together; after finish */
+    /* After finish, in ns: the time in which kernels, or any work, ran, summed over devices; and
+     * the time in which they ran on any device. Rules ask often, and the unions are large. */
+    int64_t compute_ns, any_ns, compute_union_ns, any_union_ns;
     unsigned computing;           /* devices on which kernels ran; after finish */
     uint32_t merged[DEVICES_MAX]; /* during a merge: index of the other model's device here */
 };
