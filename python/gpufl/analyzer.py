@@ -28,6 +28,8 @@ ATTRIBUTES = EVENTS | {"scopes", "scope_events", "perf", "idle", "insights"}
 SAMPLES = {"pc_samples": "pc_sampling", "sass_metrics": "sass_metric"}  # tables of scopes, with their sample_kind
 IDLE = ["cause", "place", "file", "line", "function", "symbol", "in_library", "reason", "idle_ns", "exact_ns", "estimated_ns",
         "half_width_ns", "samples", "ended_by", "inherited", "state", "syscall", "scope", "operator"]
+HOST_TIME = ["place", "file", "line", "function", "symbol", "in_library", "reason", "state", "syscall", "call", "time_ns", "exact_ns",
+             "estimated_ns", "half_width_ns", "samples"]
 INSIGHTS = ["id", "category", "severity", "title", "text", "inside", "next", "gives_back_ns", "gives_back_least_ns", "gives_back_share",
             "bound", "half_width_ns", "part_of", "ended_by", "parts", "place", "file", "line", "function", "symbol", "in_library", "scope",
             "kernel", "short_name", "kernel_symbol", "device", "evidence"]
@@ -289,6 +291,16 @@ class GpuFlightSession:
         frame = _of_answer(self.answer["idle"]["lines"], IDLE)
         return self._own(frame.sort_values("idle_ns", ascending=False, ignore_index=True))
 
+    @property
+    def host_time(self) -> pandas.DataFrame:
+        """Time of the program's threads by line and state, longest first, where no kernels were recorded (engine Sync); empty
+        for other sessions. What the columns mean: docs/report.md, `host_time.lines[]`."""
+        return self._cached("host_time", self._host_time)
+
+    def _host_time(self) -> pandas.DataFrame:
+        frame = _of_answer(self.answer["host_time"]["lines"], HOST_TIME)
+        return self._own(frame.sort_values("time_ns", ascending=False, ignore_index=True))
+
     # ---- text -----------------------------------------------------------------------------------
 
     def print_summary(self) -> None:
@@ -335,6 +347,10 @@ class GpuFlightSession:
     def inspect_idle(self, top_n: int = 10) -> None:
         """Prints why GPUs were idle, and the lines that the time belongs to."""
         self._section("idle", top_n)
+
+    def inspect_host_time(self, top_n: int = 10) -> None:
+        """Prints where the time of the program's threads went, where no kernels were recorded."""
+        self._section("host_time", top_n, "Sync")
 
     def _repr_html_(self) -> str:
         """The HTML that a notebook shows for a session at the end of a cell."""

@@ -21,6 +21,7 @@ from gpufl.report import TextReport, generate_report
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 TRAIN = SOURCE / "examples/data/train_loop"
+SYNC = SOURCE / "tests/data/sessions/sync"
 PEER = SOURCE / "tests/data/peer"
 
 
@@ -168,6 +169,22 @@ def test_idle_is_the_reports():
     assert str(session.idle.line.dtype) == "Int64"
 
 
+def test_host_time_is_the_reports():
+    session = GpuFlightSession(SYNC)
+    known = json.loads(native("report", "--json", "--top", 0, SYNC))["host_time"]
+    frame = session.host_time
+    assert frame.time_ns.sum() == known["time_ns"] > 0 and frame.time_ns.is_monotonic_decreasing
+    assert (frame.exact_ns + frame.estimated_ns).tolist() == frame.time_ns.tolist()
+    assert set(known["lines"][0]) <= set(frame)
+    for function, state, syscall, call in (("parse", "running", None, None), ("load", "blocked", "sleep", None),
+                                           ("step", "gpu_wait", None, "stream")):
+        row = frame[(frame.function == function) & (frame.state == state)].iloc[0]
+        assert (row.syscall, row.call) == (syscall, call), function
+    assert frame.function.tolist()[:2] == ["parse", "load"] and str(frame.line.dtype) == "Int64"
+    empty = GpuFlightSession(TRAIN).host_time
+    assert empty.empty and list(empty) == list(frame)
+
+
 def test_the_summary_is_the_first_screen_of_the_report(capsys):
     GpuFlightSession(TRAIN).print_summary()
     screen, _, following = native("report", TRAIN).partition("\nNext: ")  # the command names the command that follows
@@ -179,6 +196,10 @@ def test_inspections_are_sections_of_the_report(capsys):
     for call, section in ((session.inspect_scopes, "scopes"), (session.inspect_hotspots, "kernels"), (session.inspect_idle, "idle")):
         call(3)
         assert capsys.readouterr().out == native("report", "--section", section, "--top", 3, TRAIN) != ""
+    GpuFlightSession(SYNC).inspect_host_time(3)
+    assert capsys.readouterr().out == native("report", "--section", "host_time", "--top", 3, SYNC) != ""
+    session.inspect_host_time()
+    assert "No host time by line: kernels were recorded" in capsys.readouterr().out
     for call in (session.inspect_stalls, session.inspect_profile_samples, session.inspect_perf_metrics, session.inspect_pm_sampling):
         call()
         assert "has none of this; its engine was" in capsys.readouterr().out
