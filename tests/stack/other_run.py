@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "python"))
 sys.dont_write_bytecode = True
 import run  # noqa: E402
 
-NEWEST = 13  # the last version whose other threads are read
+NEWEST = 14  # the last version whose other threads are read
 RESULTS = ["whole", "no_innermost", "outer", "torn", "gone", "no_memory"]
 # System calls that are refused, and the way of copying at the end.
 REFUSED = [("", "memfd"), ("m", "pipe"), ("w", "pipe"), ("f", "pipe"), ("mp", "process_vm_readv"), ("mpr", "refused"),

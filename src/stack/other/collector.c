@@ -1,7 +1,7 @@
-/* collector.c - see collector.h. The offset of the flag differs by version. The struct around it
- * has a pointer to one of its own members (generation0, which points to the head of
- * generations[0]), at the same distance in all versions that are read: if that pointer has another
- * value, the flag is not used. */
+/* collector.c - see collector.h. The offset of the flag differs by version. 3.14 publishes it, and
+ * its struct differs between releases. Before, the struct has a pointer to one of its own members
+ * (generation0, which points to the head of generations[0]), at the same distance in all versions:
+ * if that pointer has another value, the flag is not used. */
 #include "stack/other/collector.h"
 
 #include "stack/other/read.h"
@@ -12,6 +12,11 @@ enum {
     LOCKED = 8,     /* bytes from the thread that took the GIL to the int that says it has it */
     GIL_BYTES = LOCKED + 4,
 };
+
+static uintptr_t flag_of(uintptr_t interp, const struct python_layout *l)
+{
+    return interp + l->collector + l->collecting;
+}
 
 static uintptr_t collector_gil(const struct collector *c, const struct python_layout *l)
 {
@@ -29,8 +34,9 @@ static void collector_find(struct collector *c, struct other_reader *r)
     if (!l->collecting || (!l->runtime_gil && !l->interp_gil) ||
         !d->read(d->with, &interp, l->runtime + l->main_interp, sizeof(interp)) || !interp)
         return;
-    uintptr_t flag = (uintptr_t)interp + l->collecting;
-    if (d->read(d->with, &first, flag - TO_FIRST, sizeof(first)) && first == flag - TO_LIST)
+    uintptr_t flag = flag_of((uintptr_t)interp, l);
+    if (l->collector ||
+        (d->read(d->with, &first, flag - TO_FIRST, sizeof(first)) && first == flag - TO_LIST))
         c->interp = (uintptr_t)interp;
 }
 
@@ -42,7 +48,7 @@ void collector_ask(struct collector *c, struct other_reader *r)
     if (!c->interp)
         return;
     c->main = other_ask(r, r->l->runtime + r->l->main_interp, sizeof(uint64_t));
-    c->flag = other_ask(r, c->interp + r->l->collecting, sizeof(int));
+    c->flag = other_ask(r, flag_of(c->interp, r->l), sizeof(int));
     c->gil = other_ask(r, collector_gil(c, r->l), GIL_BYTES);
 }
 

@@ -54,7 +54,7 @@ bool stack_other_self(struct stack_other_thread *out)
     return true;
 }
 
-/* The GIL's mutex and conditions are in _PyRuntime; in 3.12 and 3.13 they are in the main
+/* The GIL's mutex and conditions are in _PyRuntime; from 3.12 on they are in the main
  * interpreter, which is part of it. Locks of the module threading are allocated. */
 bool stack_other_gil(uintptr_t futex)
 {

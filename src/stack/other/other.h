@@ -2,7 +2,7 @@
  *
  * No thread is stopped, no signal is sent, the GIL is not taken. Frames are read twice, from copies
  * that the kernel makes; the stack is what both looks agree on (docs/adr/0028). Only Python's
- * frames are read; CPython 3.9 to 3.13. */
+ * frames are read; CPython 3.9 to 3.14. */
 #ifndef GPUFL_STACK_OTHER_OTHER_H
 #define GPUFL_STACK_OTHER_OTHER_H
 

@@ -29,7 +29,7 @@ enum {
     MEMBER_BYTES = 40,   /* size of a PyMemberDef: name, type, offset, flags, doc */
     MEMBER_OFFSET = 16,
     MEMBERS_MOST = 64,
-    PUBLISHED_WORDS = 56, /* words of _Py_DebugOffsets that are read */
+    PUBLISHED_WORDS = 83, /* words of _Py_DebugOffsets that are read */
     PUBLISHED_VERSION = 1,
     PUBLISHED_FREE_THREADED = 2,
     PUBLISHED_FROM = 13, /* minor version */
@@ -240,6 +240,7 @@ static const char *find_published(const char *runtime, struct python_layout *l)
             continue;
         size_t field = published[i].field;
         bool interp = field == offsetof(struct python_layout, interp_threads) ||
+                      field == offsetof(struct python_layout, collector) ||
                       field == offsetof(struct python_layout, collecting) ||
                       field == offsetof(struct python_layout, interp_gil);
         if (value > (interp ? INTERP_MOST : OFFSET_MOST))

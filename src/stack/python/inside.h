@@ -33,7 +33,7 @@ struct python_layout {
     uint32_t frame_code, frame_up, frame_at, frame_owner, frame_state, entry_owner;
     uint32_t first_line, version, file, name, table, traceable, code_start;
     uint32_t main_interp, main_thread, interp_threads, thread_next, data_stack;
-    uint32_t collecting, runtime_gil, interp_gil;
+    uint32_t collector, collecting, runtime_gil, interp_gil;
     uint32_t text_head, text_wide;
     uint32_t code_size, frame_size, str_size;
     uint32_t frame_begin, frame_bytes; /* the part of a frame that has the fields above; computed */

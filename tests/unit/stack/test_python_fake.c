@@ -22,7 +22,7 @@ enum {
     PLACES = 4,      /* code objects */
     CODE_UNITS = 64, /* units of bytecode of each */
     TYPE_BYTES = 512,
-    WORDS = 56, /* words of _Py_DebugOffsets */
+    WORDS = 83, /* words of _Py_DebugOffsets */
     FINAL = 0xf0,
 };
 
