@@ -147,7 +147,7 @@ static void must_be_quiet(cuda_context handle)
                 "counting is switched while another thread launches");
 }
 
-/* The kernel of that name; NULL: it does not count. [lock held] */
+/* Returns the kernel of that name; NULL: it does not count. [lock held] */
 static struct kernel *kernel_of(struct context *c, const char *name)
 {
     size_t i = 0;

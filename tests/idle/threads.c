@@ -45,7 +45,7 @@ int cuStreamSynchronize(cuda_stream stream);
 
 enum { ROLES = 512, GAPS = 20000, AT_ONCE = 20, GAP_NS = 150000, MS = 1000000, BROKEN = 99 };
 
-/* A time in which a thread that computes had no core. */
+/* Describes a time in which a thread that computes had no core. */
 struct gap {
     int64_t from, to;
 };

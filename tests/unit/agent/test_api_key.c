@@ -1,4 +1,4 @@
-/* The sources of the key for requests to a server: agent/api_key.h. */
+/* Tests the sources of the key for requests to a server: agent/api_key.h. */
 #include "tests/test.h"
 
 #include "agent/api_key.h"

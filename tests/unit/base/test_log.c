@@ -120,7 +120,7 @@ TEST(test_a_new_reader_gets_all)
     }
 }
 
-/* More places than one probe of the table covers, each of which logs twice within its second. */
+/* There are more places than one probe of the table covers; each logs twice within its second. */
 TEST(test_many_places_are_known_apart)
 {
     enum { PLACES = 20 };

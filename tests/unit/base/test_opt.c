@@ -318,7 +318,7 @@ TEST(test_help)
     free(text);
 }
 
-/* An interval in the unit of another program, and an option of that program. */
+/* Options are an interval in the unit of another program, and an option of that program. */
 TEST(test_as_another_program)
 {
     int64_t every = 0;

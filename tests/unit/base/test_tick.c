@@ -298,7 +298,7 @@ static int64_t simulated_now(void)
     return simulated;
 }
 
-/* The number of ticks in a length of time. */
+/* A length of time is so many ticks. */
 TEST(test_ticks_of_a_time)
 {
     struct tick_curve c;

@@ -144,7 +144,8 @@ TEST(test_config_columns)
 
 #ifdef HAVE_CUDA_OCCUPANCY
 
-/* Compute capability; threads, blocks and shared memory of an SM; a block's most shared memory. */
+/* Rows have the compute capability; threads, blocks and shared memory of an SM; a block's most
+ * shared memory. */
 static const struct {
     int major, minor, threads, blocks, shared, optin;
 } chips[] = {

@@ -1,4 +1,4 @@
-/* The messages of a session about missing metrics, and the last sample of a session. */
+/* Tests the messages of a session about missing metrics, and the last sample of a session. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 

@@ -1,4 +1,4 @@
-/* The log writer in the public client's format: its rows, its layout, its limit. */
+/* Tests the log writer in the public client's format: its rows, its layout, its limit. */
 #include "tests/test.h"
 #include "tests/unit/support/writer_fixture.h"
 

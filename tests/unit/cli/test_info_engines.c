@@ -24,7 +24,7 @@ static const char *shown(int width)
     return shown_of(&backend_nvidia, width);
 }
 
-/* The first line of an engine in the table, after the titles. */
+/* Returns the first line of an engine in the table, after the titles. */
 static const char *row_of(const char *text, const char *engine)
 {
     char key[40];

@@ -19,7 +19,7 @@ static void put(const char *name, const char *text)
     tmpdir_write(name, text, strlen(text));
 }
 
-/* The second line of a file, plain or packed. */
+/* Checks the second line of a file, plain or packed. */
 static void check_second_line(const char *name, const char *expected)
 {
     struct lines *l;

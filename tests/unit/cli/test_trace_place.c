@@ -44,7 +44,7 @@ static void identify(struct place *p, const char *name)
     assert_int_equal(place_identify(p, name, command, &e), 0);
 }
 
-/* A UUID of version 4, a different one each time. */
+/* A run gets a UUID of version 4, a different one each time. */
 TEST(run_ids)
 {
     struct place a, b;

@@ -58,7 +58,7 @@ static void child_end(struct child c)
     assert_int_equal(status, 0);
 }
 
-/* A file with the driver's name, in the folder that the loader searches first. */
+/* Makes a file with the driver's name, in the folder that the loader searches first. */
 static const char *make_driver(void)
 {
     const char *path = tmpdir_write(vendors[0]->driver, "nothing", sizeof "nothing");

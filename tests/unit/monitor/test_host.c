@@ -1,4 +1,4 @@
-/* The host sampler, on a /proc made by the test and on the real one. */
+/* Tests the host sampler, on a /proc made by the test and on the real one. */
 #include "monitor/host.h"
 #include "tests/test.h"
 

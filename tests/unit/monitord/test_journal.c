@@ -51,7 +51,7 @@ static uint64_t put(int64_t count)
     return generation;
 }
 
-/* The text of the log of a session. */
+/* Returns the text of the log of a session. */
 static char *text_of(const char *session)
 {
     char path[PATH_MAX], *text = NULL;

@@ -218,7 +218,7 @@ TEST(test_a_message_that_is_too_large_for_the_client)
     kafka_producer_close(p);
 }
 
-/* The result of a file of properties with that text. */
+/* Returns the result of a file of properties with that text. */
 static int with_properties(const char *text, struct err *e)
 {
     char path[512];

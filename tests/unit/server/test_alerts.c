@@ -448,7 +448,7 @@ TEST(test_targets_that_the_operator_names)
         assert_int_equal(webhooks_targets_read(&c.targets, bad[i], &e), GPUFL_E_INVAL);
 }
 
-/* The signature that Python's hmac computes. */
+/* A signature is the one that Python's hmac computes. */
 TEST(test_signature)
 {
     char out[WEBHOOKS_SIGNATURE];

@@ -64,7 +64,7 @@ static int end(void **state)
 
 /* ---- what is stored -------------------------------------------------------------------------- */
 
-/* The document, inflated; NULL: none. malloc'ed. */
+/* Returns the document, inflated; NULL: none. malloc'ed. */
 static char *document(const char *session, const char *kind, struct region *mem,
                       struct meta_analysis *row)
 {

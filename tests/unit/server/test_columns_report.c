@@ -73,7 +73,7 @@ static void take_out_place(json_t *report)
         json_object_del(session, "dir");
 }
 
-/* The first place where two documents differ, as a path. */
+/* Finds the first place where two documents differ, as a path. */
 static bool differ(const json_t *a, const json_t *b, char *path, size_t size)
 {
     size_t len = strlen(path), at;

@@ -13,7 +13,7 @@ static const char S[] = "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34";
 
 /* ---- by offset ------------------------------------------------------------------------------- */
 
-/* Plain, gzip, zstd, in pieces of every awkward size. */
+/* Bodies come plain, as gzip and as zstd, in pieces of every awkward size. */
 TEST(test_encodings)
 {
     size_t n, packed;

@@ -44,7 +44,7 @@ static bool is_on_disk(const char *session)
     return !store_duckdb.size(fix.store, "w", session, &bytes, NULL);
 }
 
-/* A session that ended at a time, with a size. */
+/* Loads a session that ended at a time, with a size. */
 static void load(const char *session, int64_t ended, int64_t bytes)
 {
     struct ingest_answer a;

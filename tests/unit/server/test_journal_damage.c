@@ -31,7 +31,7 @@ ssize_t __wrap_pread(int fd, void *data, size_t n, off_t at)
     return -1;
 }
 
-/* Path of the journal's segment of that number, from 0. */
+/* Returns the path of the journal's segment of that number, from 0. */
 static const char *segment_file(unsigned nth)
 {
     static char path[PATH_MAX + 64];

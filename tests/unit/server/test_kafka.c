@@ -98,7 +98,7 @@ static struct spool *spool(const char *folder, int64_t most)
     return s;
 }
 
-/* A message at an offset. */
+/* Puts a message at an offset. */
 static void put_waiting(struct spool *s, const char *offset, const char *data)
 {
     struct kafka_header headers[LINES];

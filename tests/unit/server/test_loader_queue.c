@@ -26,7 +26,7 @@ static int teardown(void **state)
     return tmpdir_close(state);
 }
 
-/* A frame of so many bytes that came at a time. */
+/* Pushes a frame of so many bytes that came at a time. */
 static void push(const char *workspace, const char *session, uint32_t size, int64_t queued)
 {
     static uint64_t number;

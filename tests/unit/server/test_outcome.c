@@ -138,7 +138,7 @@ static void make(struct outcome *o)
         fail_msg("%s", e.text);
 }
 
-/* The stored report. */
+/* Returns the stored report. */
 static json_t *report_of(const struct outcome *o)
 {
     const struct document *d = NULL;

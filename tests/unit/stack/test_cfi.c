@@ -11,7 +11,7 @@
 #if defined(__x86_64__)
 enum { CODE = 0x4000, CODE_SIZE = 0x400, ROOM = 4096 };
 
-/* A table with one function, as a linker lays it out. */
+/* Holds a table with one function, as a linker lays it out. */
 struct table {
     uint8_t *bytes; /* ROOM of them, followed by a page that is not mapped */
     size_t n, frames;

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-/* Defined in tests/stack/waits.c. */
+/* This is defined in tests/stack/waits.c. */
 #define EXPORT __attribute__((visibility("default")))
 extern sem_t waits_begun, waits_may_end;
 extern int waits_timed_out;

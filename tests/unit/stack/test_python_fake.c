@@ -58,7 +58,8 @@ static struct python_layout row;
 static struct member code_members[8];
 static pthread_key_t key;
 
-/* The memory of the fake interpreter: one heap for each thread, with objects at fixed offsets. */
+/* Holds the memory of the fake interpreter: one heap for each thread, with objects at fixed
+ * offsets. */
 struct heap {
     _Alignas(16) char bytes[HEAP_BYTES];
 };

@@ -195,7 +195,7 @@ TEST(test_deeper_than_a_stack_is_kept)
 }
 
 #if defined(__x86_64__)
-/* Code like that of a JIT compiler: no frame pointer, and a table registered with libgcc. */
+/* Is code as a JIT compiler makes it: no frame pointer, and a table registered with libgcc. */
 static const unsigned char generated[] = {
     0x48, 0x83, 0xec, 0x38, /* sub rsp, 56 */
     0x48, 0x89, 0xf8,       /* mov rax, rdi */

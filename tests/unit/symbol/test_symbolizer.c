@@ -15,7 +15,7 @@
 
 enum { LEVELS = 4 };
 
-/* A program that ran, a file of its code, and a symbolizer. */
+/* Holds a program that ran, a file of its code, and a symbolizer. */
 struct subject {
     struct calls calls;
     struct symbolizer *s;

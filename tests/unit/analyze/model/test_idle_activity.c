@@ -166,7 +166,7 @@ static int64_t waits_at(const char *file, int64_t line)
     return called(s, QUEUES, "Queue.get");
 }
 
-/* One gap of ns with that many samples of the stack, then a kernel. */
+/* Makes one gap of ns with that many samples of the stack, then a kernel. */
 static void gap(int64_t stack, int64_t launch, int64_t ns, int looks)
 {
     struct program *p = &finder.p;
@@ -370,7 +370,7 @@ TEST(test_compiler_of_a_compiler)
     }
 }
 
-/* A copy of ordinary memory that blocks, made by a stack. */
+/* Makes a copy of ordinary memory that blocks, made by a stack. */
 static void copy_out(int64_t stack, int64_t ns)
 {
     struct program *p = &finder.p;

@@ -64,7 +64,7 @@ static void step(const struct sites *s, enum between what)
     launch(s);
 }
 
-/* The finding at the line of a program with STEPS steps. */
+/* Returns the finding at the line of a program with STEPS steps. */
 static const struct insight *run(const char *function, enum between what)
 {
     finder_begin("plans");

@@ -170,7 +170,7 @@ TEST(test_other_scopes)
 
 /* ---- by sequence ------------------------------------------------------------------------- */
 
-/* One step of training: micro batches, then the optimizer. */
+/* Launches one step of training: micro batches, then the optimizer. */
 static void train(const int64_t *k, int micro)
 {
     for (int b = 0; b < micro; b++)

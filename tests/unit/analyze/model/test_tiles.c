@@ -27,7 +27,7 @@ struct event {
     int64_t lane, start, duration, name, ref;
 };
 
-/* A session of the kind that `shape` says. */
+/* Describes a session of the kind that `shape` says. */
 struct shape {
     unsigned streams, names;
     int64_t from, step;   /* ns: times grow by up to 2 x step */

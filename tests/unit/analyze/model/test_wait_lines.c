@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The line with that text, or NULL. */
+/* Returns the line with that text, or NULL. */
 static const struct wait_line *line(const struct model *m, const char *text)
 {
     const struct wait_line *found = NULL;

@@ -115,7 +115,7 @@ TEST(test_ends_of_a_run)
     json_decref(root);
 }
 
-/* A session that ended, but not because the program did. */
+/* A session ended, but not because the program did. */
 TEST(test_cut_short)
 {
     static const struct {
@@ -179,7 +179,7 @@ TEST(test_idle_device)
     free(text);
 }
 
-/* A scope with more kernels than a page shows, some launched by a thread without scopes. */
+/* A scope has more kernels than a page shows; a thread without scopes launched some. */
 TEST(test_scope_kernels)
 {
     enum { NAMES = 9, EACH = 2 };

@@ -171,7 +171,7 @@ TEST(test_groups)
 
 /* ---- chunks ------------------------------------------------------------------------------- */
 
-/* Event rows of a session by type, as they came. */
+/* Holds event rows of a session by type, as they came. */
 struct rows {
     int64_t *cells; /* rows one after the other */
     size_t count, cap, reported;

@@ -78,7 +78,7 @@ TEST(test_nothing_known)
     free(text);
 }
 
-/* The two options that a session without samples lacks. */
+/* The report names the two options that a session without samples lacks. */
 TEST(test_no_samples)
 {
     write_channel("system",

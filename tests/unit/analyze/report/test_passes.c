@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A pass: its engine, and how the program ran in it. */
+/* Describes a pass: its engine, and how the program ran in it. */
 struct pass_log {
     int64_t number;
     const char *asked, *ran;
@@ -73,7 +73,7 @@ static void put_profile(struct program *p, const struct pass_log *l, int64_t fun
     }
 }
 
-/* Session s<number> of a pass, in a directory of its own. */
+/* Writes session s<number> of a pass, in a directory of its own. */
 static void write_pass(const struct pass_log *l, const char *run)
 {
     struct program p;

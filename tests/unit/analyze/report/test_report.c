@@ -34,7 +34,7 @@ static size_t columns(const char *line, size_t len)
     return n;
 }
 
-/* The first screen, at its least width: what ran, the bar, what to change, the next command. */
+/* The first screen has at its least width: what ran, the bar, what to change, the next command. */
 TEST(test_first_screen)
 {
     struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);

@@ -58,7 +58,7 @@ static struct nvml_control *control_of(const char *path)
     return get();
 }
 
-/* The fake's variables, which the test changes. */
+/* Returns the fake's variables, which the test changes. */
 static struct nvml_control *control(void)
 {
     const char *path;
@@ -97,7 +97,7 @@ static void reopen(const char *script)
     assert_int_equal(amd_devices.open(&devices, &e), 0);
 }
 
-/* A sample later than every period after the one before. */
+/* Takes a sample later than every period after the one before. */
 static int sample(int index, struct device_metric_row *row)
 {
     now += INT64_C(20000000000);

@@ -54,7 +54,8 @@ TEST(powers_within_bounds)
 
 enum { FIRST = 0x1700, SECOND = 0x1800, FIRST_SIZE = 168, SECOND_SIZE = 108 };
 
-/* An ELF file with two functions, an object, a function of another file, one without a name. */
+/* Describes an ELF file with two functions, an object, a function of another file, and one without
+ * a name. */
 struct file {
     Elf64_Ehdr head;
     Elf64_Shdr sections[3];

@@ -114,7 +114,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A sample more than every period after the one before. */
+/* Takes a sample more than every period after the one before. */
 static struct device_metric_row sample(void)
 {
     struct device_metric_row row = {.time = 5, .device = 3};

@@ -41,7 +41,7 @@ static void look(int cuda_version)
     assert_non_null(search);
 }
 
-/* Place of a file in the list, or -1. */
+/* Returns the place of a file in the list, or -1. */
 static int place(const char *relative)
 {
     char path[256];
