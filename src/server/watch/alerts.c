@@ -141,7 +141,7 @@ struct round {
     bool refresh; /* values of what is open are written, too */
     const struct meta_alert *rule;
     struct meta_firing *open; /* of the workspace, at the begin */
-    bool *kept;               /* of each: its condition holds */
+    bool *kept, *known;       /* of each: its condition holds; something is known of its subject */
     size_t open_count;
     struct region mem; /* of one firing */
 };
@@ -207,9 +207,11 @@ static int take_seen(void *arg, const struct alerts_seen *s, struct err *e)
     const struct meta_alert *r = w->rule;
     char id[SECRET_ID] = "";
     size_t at = 0;
+    const struct meta_firing *open = find_open(w, s->subject, &at);
+    if (open)
+        w->known[at] = true;
     if (!holds(r, s->value))
         return 0;
-    const struct meta_firing *open = find_open(w, s->subject, &at);
     if (open)
         w->kept[at] = true;
     else
@@ -229,17 +231,32 @@ static int take_seen(void *arg, const struct alerts_seen *s, struct err *e)
     return put_firing(w, &f, fires ? "firing" : NULL, e);
 }
 
+/* Ends a firing. A value that is not known any more has not become better: the text says so. */
+static int end_firing(struct round *w, size_t at, struct err *e)
+{
+    struct meta_firing f = w->open[at];
+    bool metric = strcmp(w->rule->kind, "insight") != 0, own = false;
+    struct buf text;
+    f.ended = w->now;
+    buf_init(&text, BODY_MAX);
+    if (metric && w->rule->enabled && !w->known[at]) {
+        buf_printf(&text, "%s; no newer value came, so whether this still holds is not known",
+                   f.text);
+        own = !buf_error(&text);
+    }
+    f.text = own ? buf_cstr(&text) : f.text;
+    int rc = put_firing(w, &f, f.fired ? "resolved" : NULL, e);
+    buf_fini(&text);
+    return rc;
+}
+
 /* Ends the rule's firings whose condition does not hold any more. */
 static int end_others(struct round *w, struct err *e)
 {
     int rc = 0;
-    for (size_t i = 0; !rc && i < w->open_count; i++) {
-        if (w->kept[i] || strcmp(w->open[i].alert, w->rule->id) != 0)
-            continue;
-        struct meta_firing f = w->open[i];
-        f.ended = w->now;
-        rc = put_firing(w, &f, f.fired ? "resolved" : NULL, e);
-    }
+    for (size_t i = 0; !rc && i < w->open_count; i++)
+        if (!w->kept[i] && strcmp(w->open[i].alert, w->rule->id) == 0)
+            rc = end_firing(w, i, e);
     return rc;
 }
 
@@ -253,7 +270,8 @@ static int look_at(struct round *w, struct region *mem, struct err *e)
         return rc;
     rc = meta_firing_open(&ask, NULL, &w->open, &w->open_count);
     w->kept = rc ? NULL : region_array(mem, w->open_count + 1, sizeof *w->kept);
-    if (!w->kept)
+    w->known = rc ? NULL : region_array(mem, w->open_count + 1, sizeof *w->known);
+    if (!w->kept || !w->known)
         return rc ? rc : GPUFL_E_FULL;
     struct alerts_watch watch = {
         .meta = w->config->meta, .workspace = w->workspace, .now = w->now, .mem = mem};

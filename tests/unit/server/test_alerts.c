@@ -203,6 +203,47 @@ TEST(test_unknown_holds_nothing)
     assert_string_equal(rows[0].alert, "full");
 }
 
+/* A host that goes silent while it is hot has not cooled down: the alert ends, and its text says
+ * that nobody knows. One that reports again, below the threshold, ends as usual; so does one whose
+ * rule was disabled. */
+TEST(test_silence_is_no_cure)
+{
+    struct meta_firing_now *rows = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    static const char unknown[] = "; no newer value came, so whether this still holds is not known";
+    struct meta_alert hot = {.id = "hot",
+                             .subject = "gpu.temperature",
+                             .above = 1,
+                             .threshold = 85,
+                             .url = "https://hooks.example.org/"};
+    rule(hot);
+    gpu("GPU-1", "a", 0, 91, S(10));
+    gpu("GPU-2", "a", 1, 92, S(10));
+    look(S(11));
+    deliveries(2);
+    gpu("GPU-2", "a", 1, 40, S(100));
+    look(S(101));
+    assert_null(strstr(deliveries(3)[0].body, unknown));
+    look(S(150));
+    const char *body = deliveries(4)[0].body;
+    assert_non_null(strstr(body, "\"text\":\"[resolved] hot: gpu.temperature of GPU 0 of a is 91, "
+                                 "above 85; no newer value came"));
+    assert_non_null(strstr(body, unknown));
+    OK(meta_firing_list(&(struct meta_ask){f.m, "w", &f.mem, &f.e}, &page, &rows, &n));
+    assert_int_equal(n, 2);
+    assert_string_equal(rows[0].state, "resolved");
+    assert_int_equal(!!strstr(rows[0].text, unknown) + !!strstr(rows[1].text, unknown), 1);
+    gpu("GPU-1", "a", 0, 91, S(200));
+    look(S(201));
+    deliveries(5);
+    OK(meta_alert_get(&(struct meta_ask){f.m, "w", &f.mem, &f.e}, "hot", &hot));
+    hot.enabled = 0;
+    OK(meta_alert_put(f.m, "w", &hot, &f.e));
+    look(S(202));
+    assert_null(strstr(deliveries(6)[0].body, unknown));
+}
+
 TEST(test_filters)
 {
     struct meta_firing_now *rows = NULL;
@@ -462,6 +503,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(test_pending_firing_resolved),
+        CASE(test_silence_is_no_cure),
         CASE(test_unknown_holds_nothing),
         CASE(test_filters),
         CASE(test_of_a_monitor),
