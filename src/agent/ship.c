@@ -401,8 +401,8 @@ static int open_rest(struct shipping *s, const struct course *c, const struct sh
     struct err e = {0};
     int64_t skip = c->at - p->head.offset;
     int64_t most = c->piece;
-    if (!most && p->bytes > (s->config->piece ? s->config->piece : PIECE))
-        most = s->config->piece ? s->config->piece : PIECE;
+    if (!most && p->bytes > PIECE)
+        most = PIECE;
     int rc = part_stream_open(
         &s->stream, p->path, p->head.file,
         &(struct part_range){

@@ -70,8 +70,6 @@ struct ship_config {
     int64_t deadline;               /* CLOCK_MONOTONIC ns; 0: none */
     int64_t patience;    /* ns of waiting in a row for a server that answers "not now"; 0: 1 h */
     int64_t unreachable; /* ns without a byte, until a server is given up; 0: tries count */
-    /* Uncompressed bytes of one body; 0: 256 MiB. Smaller bodies follow one that is too large. */
-    int64_t piece;
     const volatile sig_atomic_t *stop;
     struct ship_watch watch;
 };
