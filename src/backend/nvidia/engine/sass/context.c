@@ -108,6 +108,14 @@ bool sass_contexts_count(const struct sass_context *all)
     return false;
 }
 
+bool sass_contexts_whole(const struct sass_context *all)
+{
+    for (size_t i = 0; i < SASS_CONTEXTS; i++)
+        if (all[i].state == SASS_ON && !all[i].unloaded)
+            return true;
+    return false;
+}
+
 struct sass_context *sass_contexts_room(struct sass_context *all)
 {
     for (size_t i = 0; i < SASS_CONTEXTS; i++)

@@ -80,6 +80,8 @@ struct sass_context *sass_contexts_room(struct sass_context *all);
 /* Returns true if a context is counted, so that launches have to be kept out while its counts are
  * taken. */
 bool sass_contexts_count(const struct sass_context *all);
+/* Returns true if a context counts in which no code was unloaded. */
+bool sass_contexts_whole(const struct sass_context *all);
 
 /* Frees everything, also counts that were not taken: state SASS_FREE. */
 void sass_context_close(struct sass_context *c);

@@ -268,14 +268,13 @@ static void contexts_end(bool alone, bool ended)
 }
 
 /* Takes the counts when a call begins that unloads code or destroys a context. Where program
- * counters were sampled before, code is not unloaded while kernels count, since a CUDA graph that
- * is made later would fault (ADR 11): counting ends. If launches of other threads do not return,
- * counting goes on. */
+ * counters were sampled before, counting ends before code is unloaded: a CUDA graph that is made
+ * later would fault (ADR 11). If launches of other threads do not return, counting goes on. */
 static void take_ending(bool code)
 {
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
-    bool ends = code && me.after_samples && sass_contexts_count(me.contexts);
+    bool ends = code && me.after_samples && sass_contexts_whole(me.contexts);
     bool alone = sass_gate_shut(ends ? PATIENCE : ENDING_PATIENCE);
     take_all();
     if (ends && alone) {
