@@ -1,7 +1,7 @@
 // Names with the matches of a search, the links of a part of the GPU's time, and the longest gap of a cause.
 import { describe, expect, it } from "vitest";
 import { idleLinesOf } from "../src/api/report";
-import { findingOf, lineKey, partsOf, saidOf } from "../src/pages/insights/causes";
+import { findingOf, lineKey, partsOf, rowsOf, saidOf } from "../src/pages/insights/causes";
 import { longestGap, Lines } from "../src/timeline/lines";
 import { namesOf, pathText, shortPaths } from "../src/format/paths";
 import { wordsOf } from "../src/text/kernel";
@@ -77,10 +77,24 @@ describe("titles of rows that have little room", () => {
 });
 
 describe("parts of the GPU's time", () => {
-  const lines = idleLinesOf({ idle: { lines: [{ cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, idle_ns: 9 }, { cause: "copy", place: "a.py:2", file: "/a.py", line: 2, idle_ns: 4, ended_by: true }, { cause: "late_launch", place: null, file: null, line: null, idle_ns: 5 }] } });
+  const late = { cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, idle_ns: 9, exact_ns: 0, half_width_ns: 3, operator: "aten::mm", state: "blocked", syscall: "futex" };
+  const none = { cause: "late_launch", place: null, file: null, line: null, reason: "no_samples", idle_ns: 2, exact_ns: 2, half_width_ns: 0, operator: null };
+  const copy = { ...late, cause: "copy", idle_ns: 4, exact_ns: 4, half_width_ns: 0, ended_by: true, state: null, syscall: null };
+  const library = { ...none, place: "libtorch_cuda.so", reason: null, idle_ns: 1, exact_ns: 1, operator: "AddmmBackward0" };
+  const lines = idleLinesOf({ idle: { lines: [late, copy, library, none] } });
   const finding = (line: number, ...parts: string[]) => ({ file: "/a.py", line, parts });
   const found = (part: string, ...findings: ReturnType<typeof finding>[]) => findingOf(part, lines, findings, ({ parts }) => parts);
-  it("lines without a place are left out", () => expect(lines).toEqual([{ cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, ns: 9, ended: false }, { cause: "copy", place: "a.py:2", file: "/a.py", line: 2, ns: 4, ended: true }]));
+  it("have rows with the share of the part, also for time without a line", () => {
+    const rows = rowsOf("late_launch", lines);
+    expect(rows.map(({ place, file, reason, ns, share }) => [place, file, reason, ns, share])).toEqual([["a.py:2", "/a.py", "", 9, 0.75], ["libtorch_cuda.so", "", "", 1, 1 / 12], ["", "", "no_samples", 2, 1 / 6]]);
+    expect([rowsOf("copy", lines).map(({ share, ended }) => [share, ended]), rowsOf("queued", lines)]).toEqual([[[1, true]], []]);
+  });
+  it("say the operator, and whether the host did something else before its launch", () => {
+    expect(lines.map(({ operator, before }) => [operator, before])).toEqual([["aten::mm", true], ["aten::mm", false], ["AddmmBackward0", false], ["", false]]);
+    const said = (more: object) => idleLinesOf({ idle: { lines: [{ ...late, ...more }] } })[0]!.before;
+    expect([said({}), said({ cause: "slow_launches" }), said({ ended_by: true }), said({ inherited: true }), said({ exact_ns: 5 }), said({ exact_ns: 4 })]).toEqual([true, false, false, false, false, true]);
+    expect([lines[0]!.halfWidth, lines[0]!.state, lines[0]!.syscall]).toEqual([3, "blocked", "futex"]);
+  });
   it("the text and the next step of the answer's finding stand once", () => {
     const answer = { cause: "x", place: null, function: null, statement: "The GPU waited.", share: 0.5, share_error: null, next: "Wait less." };
     expect(saidOf("The GPU waited.", "Wait less.", answer)).toEqual({ text: "", next: undefined });
@@ -88,7 +102,7 @@ describe("parts of the GPU's time", () => {
     expect(saidOf("Another text.", "Wait less.", answer)).toEqual({ text: "Another text.", next: "Wait less." });
     expect(saidOf("The GPU waited.", undefined, null)).toEqual({ text: "The GPU waited.", next: undefined });
   });
-  it("one line with time of several causes has an address for each", () => expect(lines.map(lineKey)).toEqual(["at:late_launch:/a.py:2", "at:copy.ended:/a.py:2"]));
+  it("one line with time of several causes has an address for each", () => expect(lines.slice(0, 2).map(lineKey)).toEqual(["at:late_launch:/a.py:2", "at:copy.ended:/a.py:2"]));
   it("lead to the finding at their first line", () => expect(found("late_launch", finding(1, "late_launch"), finding(2, "copy", "late_launch"))?.line).toBe(2));
   it("lead to no finding of another part", () => expect(found("late_launch", finding(2, "host_sync"), finding(2))).toBeUndefined());
   it("without their line lead to the finding that is about them most, and of several to the first", () => expect([found("code", finding(1, "copy", "code"), finding(3, "code"), finding(4, "code"))?.line, found("code", finding(5, "code", "copy"), finding(6, "code"))?.line]).toEqual([3, 5]));

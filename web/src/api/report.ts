@@ -125,21 +125,43 @@ export const sentencesOf = (part: unknown): string[] => {
   return Array.isArray(summary) ? summary.filter((line) => typeof line === "string") : [];
 };
 
-/** A line of the program that a cause of idle time names. */
+/** A part of a cause's idle time: that of one line of the program, or of one reason why there is no line. */
 export interface IdleLine {
   cause: string;
-  place: string;
-  file: string;
+  place: string; // "": no line, for `reason`
+  file: string; // "": the text of the line cannot be opened
   line: number;
+  function: string;
+  reason: string;
   ns: number;
+  halfWidth: number | null; // ns at 95 %; 0: measured; null: unknown
   ended: boolean; // the line launched the work that ended the idle time, and may not have caused the idle time
+  operator: string; // of the launches that ended the idle time; "": none
+  before: boolean; // until that launch, the host did something else than the operator
+  state: string; // of the line's thread; "": unknown
+  syscall: string; // of a blocked one; "": unknown
 }
 
-/** The lines whose text can be opened, in the report's order: most idle time first. */
+/** All parts of the idle time in the report's order: lines first, most idle time first. */
 export const idleLinesOf = (part: unknown): IdleLine[] =>
-  list(raw(raw(part).idle).lines).flatMap((row) => {
-    const [place, file, line] = [word(row.place), word(row.file), numberOf(row.line)];
-    return place && file && line ? [{ cause: word(row.cause), place, file, line, ns: numberOf(row.idle_ns) ?? 0, ended: row.ended_by === true }] : [];
+  list(raw(raw(part).idle).lines).map((row) => {
+    const [ns, cause, ended, line] = [numberOf(row.idle_ns) ?? 0, word(row.cause), row.ended_by === true, numberOf(row.line)];
+    const launches = cause === "slow_launches" || ended || row.inherited === true || (numberOf(row.exact_ns) ?? 0) > ns / 2;
+    return {
+      cause,
+      place: word(row.place),
+      file: line ? word(row.file) : "",
+      line: line ?? 0,
+      function: word(row.function),
+      reason: word(row.reason),
+      ns,
+      halfWidth: numberOf(row.half_width_ns),
+      ended,
+      operator: word(row.operator),
+      before: !launches,
+      state: word(row.state),
+      syscall: word(row.syscall),
+    };
   });
 
 /** The lines in the order of the findings. */

@@ -22,7 +22,6 @@ export const insights = {
   partText: "Shows where this part leads",
   summary: "The session in sentences",
   toFinding: "Finding of this part",
-  ended: "until this line's work came",
   longestGap: "Longest gap on the timeline",
   more: (n: number) => `${n} more ${n === 1 ? "finding" : "findings"}`,
   answerNone: "What to change: nothing stands out",

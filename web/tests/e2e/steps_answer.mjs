@@ -80,32 +80,45 @@ export async function opened({ page, t, origin, hf, shared }) {
   t.check(buttons > 6, `parts: ${buttons} lead to a finding`);
 }
 
-/** No line shows more idle time than its own: each line of a part has the line's own time of that cause, and the line's window says
- * the same. If a finding names a line, its window shows no more than all idle time at that line. */
+/** The table of a part has all of its lines, each with its operator, its own time of that cause, the error of that time and its share;
+ * the line's window says the same time. If a finding names a line, its window shows no more than all idle time at that line. */
 export async function shares({ page, t, origin, hf }) {
   const report = await ask(page, `sessions/${hf}/summary`);
   const plain = (text) => text.replaceAll("\u202f", " ");
   let lines = 0;
+  let operators = 0;
   for (const part of report.time.parts.filter(({ idle, permille }) => idle && permille > 0)) {
     await page.goto(`${origin}/sessions/${hf}/insights?part=${part.part}`);
     const shown = page.locator(".time-part");
     await shown.waitFor();
-    const wanted = report.idle.lines.filter(({ cause, file, line }) => cause === part.part && file && line).slice(0, 3);
-    const places = shown.locator("span:has(> button.place)");
-    const rows = await places.evaluateAll((all) => all.map((row) => [row.querySelector("button").innerText, row.querySelector(".number").innerText]));
-    t.check((await places.allInnerTexts()).every((text, at) => text.includes("until its work came") === (wanted[at]?.ended_by ?? false)), `shares: which lines ended the time of ${part.name}: ${await places.allInnerTexts()}`);
+    const wanted = report.idle.lines.filter(({ cause, idle_ns: ns }) => cause === part.part && ns > 0);
+    await shown.locator("tbody tr").first().waitFor();
+    const more = shown.getByRole("button", { name: /^\d+ more$/ });
+    if (await more.count()) await more.click();
+    const heads = await shown.locator("table").first().locator("th").allInnerTexts();
+    const rows = (await shown.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.innerText)))).map((cells) => Object.fromEntries(heads.map((name, at) => [name, plain(cells[at])])));
     t.check(rows.length === wanted.length, `shares: lines of ${part.name}: ${JSON.stringify(rows)}, not ${wanted.map(({ place }) => place)}`);
-    for (const [at, [place, time]] of rows.entries()) {
-      const { idle_ns: ns } = wanted[at];
-      t.check(place === wanted[at].place && near(plain(time), ns), `shares: ${place} of ${part.name}: ${time}, not ${ns} ns`);
-      t.check(ns <= part.ns * 1.001, `shares: ${place} has ${ns} ns of the ${part.ns} ns of ${part.name}`);
-      await shown.locator("button.place").nth(at).click();
-      const said = plain(await page.getByRole("dialog").locator(".stat", { hasText: wanted[at].ended_by ? "GPU idle until its work came" : "GPU idle because of it" }).locator("dd").innerText());
-      t.check(said === plain(time), `shares: the window of ${place} says ${said}, the line says ${time}`);
+    const sum = wanted.reduce((all, { idle_ns: ns }) => all + ns, 0);
+    for (const [at, { Line: place, Operator: operator = "", Thread: thread = "", Time: time, Share: share, "± (95 %)": error = "" }] of rows.entries()) {
+      const { idle_ns: ns, exact_ns: measured, half_width_ns: half, ...row } = wanted[at];
+      const launches = row.cause === "slow_launches" || row.ended_by || row.inherited || measured > ns / 2;
+      const said = row.operator ? (launches ? row.operator : `before ${row.operator}`) : "";
+      t.check(operator === said, `shares: the operator of ${place} of ${part.name}: "${operator}", not "${said}"`);
+      t.check(row.place ? place.startsWith(row.place) && place.includes("until this line's work came") === row.ended_by : /^no line: [^_]+$/.test(place), `shares: ${place} of ${part.name}, not ${row.place} ${row.reason}`);
+      t.check(near(time, ns) && ns <= part.ns * 1.001, `shares: ${place} of ${part.name}: ${time}, not ${ns} ns of ${part.ns} ns`);
+      t.check(Math.abs(parseFloat(share.replace("<", "")) - (100 * ns) / sum) < 0.6, `shares: ${place} of ${part.name}: ${share} of ${ns} of ${sum} ns`);
+      t.check(!row.place || (half === 0 ? error === "" : half === null ? error === "–" : near(error, half)), `shares: the error of ${place}: ${error}, not ${half} ns`);
+      t.check((thread !== "") === Boolean(row.state), `shares: what the thread did at ${place}: "${thread}", not ${row.state}`);
+      operators += Number(operator !== "");
+      if (!row.file || at > 2) continue;
+      await shown.locator("tbody tr").nth(at).locator("button.place").click();
+      const inWindow = plain(await page.getByRole("dialog").locator(".stat", { hasText: row.ended_by ? "GPU idle until its work came" : "GPU idle because of it" }).locator("dd").innerText());
+      t.check(inWindow === time, `shares: the window of ${place} says ${inWindow}, the line says ${time}`);
       await page.keyboard.press("Escape");
       lines++;
     }
   }
+  t.check(operators > 5, `shares: ${operators} rows have an operator`);
   t.check(lines > 5, `shares: ${lines} lines were looked at`);
   const { insights } = await ask(page, `sessions/${hf}/insights`);
   for (const { id, file, line, place, evidence } of insights.filter((found) => found.file && typeof found.evidence.gpu_idle_ns === "number")) {

@@ -9,10 +9,12 @@ import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { insights as text } from "../../text/insights";
+import { part } from "../../ui/Boundary";
 import { Panel } from "../../ui/parts";
-import { findingOf, lineKey, linesOf } from "./causes";
+import { findingOf, rowsOf } from "./causes";
 
-const LINES = 3; // of one part
+/** The table is loaded when a part is first chosen. */
+const IdleLines = part(() => import("./IdleLines"), (m) => m.IdleLines);
 
 interface TimeProps {
   session: string;
@@ -28,33 +30,28 @@ interface TimeProps {
 /** The colour of a part, which the timeline has, too; a part that is newer than this page is grey. */
 const toneOf = (part: string): CSSProperties => ({ fill: `var(--cause-${part}, var(--cause-unknown))` });
 
-/** The links of one part of the time. */
+/** Links and lines of one part of the time. */
 function Part({ part, time: { session, lines, findings, about, whole: { startUp }, onLine, onFinding } }: { part: TimePart; time: TimeProps }) {
   const finding = findingOf(part.part, lines, findings, about);
   const page = { kernels: href("session", { session, tab: "kernels" }), copies: href("session", { session, tab: "memory" }) }[part.part];
+  const rows = useMemo(() => rowsOf(part.part, lines), [part.part, lines]);
   return (
-    <p className="time-part row" role="status">
-      <strong>{part.name}</strong>
-      <span className="number" title={exact(part.ns, "ns")}>
-        {duration(part.ns)}, {percent(part.permille / 1000)}
-      </span>
-      {linesOf(part.part, lines, LINES).map((line) => (
-        <span key={lineKey(line)}>
-          <button type="button" className="place" title={line.file} onClick={() => onLine(lineKey(line))}>
-            {line.place}
-          </button>{" "}
-          <span className="quiet small number">{duration(line.ns)}</span>
-          {line.ended && <span className="quiet small"> {text.ended}</span>}
+    <div className="time-part">
+      <p className="row" role="status">
+        <strong>{part.name}</strong>
+        <span className="number" title={exact(part.ns, "ns")}>
+          {duration(part.ns)}, {percent(part.permille / 1000)}
         </span>
-      ))}
-      {finding && (
-        <button type="button" className="button" onClick={() => onFinding(finding)}>
-          {text.toFinding}
-        </button>
-      )}
-      {part.idle && <Link href={href("session", { session, tab: "timeline" }, { show: `gap.${part.part}.${Math.round(startUp)}` })}>{text.longestGap}</Link>}
-      {page && <Link href={page}>{part.part === "kernels" ? en.session.tabs.kernels : en.session.tabs.memory}</Link>}
-    </p>
+        {finding && (
+          <button type="button" className="button" onClick={() => onFinding(finding)}>
+            {text.toFinding}
+          </button>
+        )}
+        {part.idle && <Link href={href("session", { session, tab: "timeline" }, { show: `gap.${part.part}.${Math.round(startUp)}` })}>{text.longestGap}</Link>}
+        {page && <Link href={page}>{part.part === "kernels" ? en.session.tabs.kernels : en.session.tabs.memory}</Link>}
+      </p>
+      {rows.length > 0 && <IdleLines name={part.name} rows={rows} onLine={onLine} />}
+    </div>
   );
 }
 

@@ -154,7 +154,7 @@ export function InsightsTab({ session }: TabProps) {
     if (rows.indexOf(f) >= shown) setMore("1");
     setRound((n) => n + 1);
   };
-  const idle = lines.find((one) => lineKey(one) === line);
+  const idle = lines.find((one) => one.file && lineKey(one) === line);
   const source = idle && <SourceLine session={session.id} file={idle.file} line={idle.line} evidence={idle.ended ? { gpu_idle_ended_ns: idle.ns } : { gpu_idle_ns: idle.ns }} onClose={() => setAt("")} />;
   const first = answer && <First answer={answer} parts={parts} session={session.id} whole={whole} sentences={sentencesOf(report.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} about={(f) => (caseOf(f) && partsAt[f.number ?? -1]) ?? []} onLine={setAt} onFinding={toFinding} />;
   if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ? <>{first}{source}</> : <Nothing session={session} />);

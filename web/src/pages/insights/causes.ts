@@ -10,7 +10,17 @@ interface About {
  * time of several causes. */
 export const lineKey = ({ cause, ended, file, line }: Pick<IdleLine, "cause" | "ended" | "file" | "line">): string => `at:${cause}${ended ? ".ended" : ""}:${file}:${line}`;
 
-export const linesOf = (part: string, lines: readonly IdleLine[], most: number): IdleLine[] => lines.filter(({ cause }) => cause === part).slice(0, most);
+/** A row of a cause's idle time. share: of the cause's idle time in all lines. */
+export interface IdleRow extends IdleLine {
+  share: number;
+}
+
+/** The rows of a cause: lines, then time without a line, most time first in both. */
+export function rowsOf(part: string, lines: readonly IdleLine[]): IdleRow[] {
+  const mine = lines.filter(({ cause }) => cause === part);
+  const all = mine.reduce((sum, { ns }) => sum + ns, 0);
+  return mine.filter(({ ns }) => ns > 0).map((line) => ({ ...line, share: line.ns / all }));
+}
 
 /** What a card says besides its title, place and numbers. The answer above the cards has the text and the next step of its
  * finding, so that this finding's card has neither. */
@@ -29,7 +39,7 @@ export function partsOf(cases: readonly Pick<Case, "parts" | "part_of">[]): stri
 /** The finding about a part of the time: a finding at the part's first line, else the finding
  * for which the part is largest, else the first. about: the parts that a finding is about. */
 export function findingOf<T extends About>(part: string, lines: readonly IdleLine[], findings: readonly T[], about: (finding: T) => readonly string[]): T | undefined {
-  const first = lines.find(({ cause }) => cause === part);
+  const first = lines.find(({ cause, file }) => cause === part && file);
   const elsewhere = (f: T): number => Number(!first || f.file !== first.file || f.line !== first.line);
   const mine = findings.filter((f) => about(f).includes(part));
   return mine.sort((a, b) => elsewhere(a) - elsewhere(b) || about(a).indexOf(part) - about(b).indexOf(part))[0];
