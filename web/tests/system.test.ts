@@ -24,7 +24,7 @@ describe("a counter since the driver was loaded", () => {
   it("is shown from the first sample on, with both sums", () => {
     const { points: own, whole } = grownOf(points([18_000_000_000, null, 18_000_900_000], [18_000_100_000, null, 18_002_400_000]), energy.show);
     expect([own.least, own.most]).toEqual([[0, null, 900_000], [100_000, null, 2_400_000]]);
-    expect(whole).toBe("2.4 kJ in the time that is shown, 18\u202f002.4 kJ since the driver was loaded");
+    expect(whole).toBe("2.4 kJ shown, 18\u202f002.4 kJ since the driver was loaded");
   });
   it("that was reset in between has no sum of its own", () => {
     const fell = points([500, 700, 10, 20]);

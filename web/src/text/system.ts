@@ -15,7 +15,7 @@ export const system = {
   /** A range of values that read the same is one value. */
   pointed: (at: string, least: string, mean: string, most: string) => `at ${at}: ${least === most ? mean : `mean ${mean}, ${least} to ${most}`}`,
   shownValues: (least: string, mean: string, most: string) => (least === most ? mean : `Mean ${mean}, ${least} to ${most}`),
-  grew: (own: string, all: string) => `${own} in the time that is shown, ${all} since the driver was loaded`,
+  grew: (own: string, all: string) => `${own} shown, ${all} since the driver was loaded`,
   sinceLoaded: (all: string) => `${all} since the driver was loaded`,
   restarted: (all: string) => `The driver was loaded again in this time. ${all} since then`,
   mean: "mean",

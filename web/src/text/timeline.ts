@@ -58,7 +58,7 @@ export const timelineText = {
   noHit: "No event has this text in its name or line.",
   linesCut: "Only the 100 000 longest waits and the first 100 000 captured launches were searched by line.",
   noMore: "No further hit in this direction.",
-  hit: (name: string, at: string) => `${name} at ${at}`,
+  hit: (name: string, at: string) => `at ${at}: ${name}`,
   whole: "Whole session",
   fit: "Zoom to selection",
   zoomIn: "Zoom in",

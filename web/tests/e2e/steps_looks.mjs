@@ -267,3 +267,48 @@ export async function aligned({ page, t, origin, hf }) {
     t.check((await page.locator("h1 + .session-id").innerText()) === hf.slice(0, 8), `${tab}: the session's id is next to its name`);
   }
 }
+
+/** Whether texts of the elements are whole: as wide as their boxes, and no dots at the end. Runs in the page. */
+const cutTexts = (all) => all.filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "auto").map((box) => `${box.className || box.tagName}: ${box.textContent.slice(0, 80)}`);
+
+/** Texts of a session's dialogs and below its plots are whole, on each view with a header of its own and on a phone; a text below a
+ * heading stands apart from it. */
+export async function wholeTexts({ page, t, origin, hf }) {
+  for (const tab of ["insights", "timeline", "kernels", "flame"]) {
+    for (const size of [DESK, { width: 390, height: 844 }]) {
+      await page.setViewportSize(size);
+      await page.goto(`${origin}/sessions/${hf}/${tab}`);
+      await rest(page);
+      for (const name of ["Share", "Delete"]) {
+        await page.getByRole("button", { name, exact: true }).first().click(); // a column may have the same name
+        const dialog = page.getByRole("dialog");
+        await dialog.getByRole("button", { name: "Cancel" }).waitFor();
+        const cut = await dialog.locator("h2, p, label, button").evaluateAll(cutTexts);
+        const over = await dialog.evaluate((box) => box.scrollWidth - box.clientWidth);
+        t.check(cut.length === 0 && over <= 0, `dialog ${name} of ${tab} at ${size.width} px: ${over} px too wide: ${cut}`);
+        await page.keyboard.press("Escape");
+        await dialog.waitFor({ state: "detached" });
+      }
+    }
+  }
+  await page.setViewportSize(DESK);
+  for (const tab of ["system", "memory"]) {
+    await page.goto(`${origin}/sessions/${hf}/${tab}`);
+    await rest(page);
+    const captions = page.locator(".plot-values").filter({ hasText: /\d/ });
+    await captions.first().waitFor();
+    const cut = await captions.evaluateAll(cutTexts);
+    t.check(cut.length === 0, `${tab}: texts below plots that are cut off: ${cut}`);
+  }
+  await page.goto(`${origin}/sessions/${hf}/timeline`);
+  await rest(page);
+  await page.getByRole("searchbox", { name: "Search events" }).fill("gemm");
+  await page.keyboard.press("Enter");
+  const hit = page.getByRole("status").filter({ hasText: "gemm" });
+  await hit.waitFor();
+  t.check(/^at [\d.\u202f ]+ s: gemm/.test(await hit.innerText()), `timeline: the time of a hit stands before its name, which may be cut off: ${await hit.innerText()}`);
+  await page.goto(`${origin}/upload`);
+  await page.getByText("Drop a folder here").waitFor();
+  const apart = await page.locator("h1 + p").evaluate((text) => text.getBoundingClientRect().top - text.previousElementSibling.getBoundingClientRect().bottom);
+  t.check(apart >= 6, `upload: the text begins ${apart} px below the heading`);
+}
