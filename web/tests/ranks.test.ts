@@ -60,6 +60,11 @@ describe("groups of ranks", () => {
     expect(height).toBe(3 * HEIGHT.rank + 2 * HEIGHT.lane);
   });
   it("streams have the driver's number where it is known", () => expect(tracks.map(({ title }) => title)).toEqual(["", "", "GPU 0 · stream 13", "GPU 0 · stream 13"]));
+  it("streams stand by that number, each with its own lane", () => {
+    const two = lanesOfRank(RANKS[0]!, 0, answer(0, 9, [KERNEL, laneIdOf(1, 0, 4)]));
+    const rows = tracksOfRanks(two, new Map([[0, ownersOf({ rows: 2, data: { id: [3, 4], device: [1, 1], number: [13, 7] } } as never)]]));
+    expect(rows.map(({ title, lane }) => [title, lane])).toEqual([["GPU 0 · stream 7", 1], ["GPU 0 · stream 13", 0]]);
+  });
   it("categories keep their order, and only those with rows have a head", () => {
     const track = (category: Group) => ({ ...tracks[0]!, key: category, category });
     const { rows } = layOut([track("host"), track("threads")], { pinned: [], closed: new Set() });

@@ -60,6 +60,11 @@ describe("lanes", () => {
     const sorted = inOrder([lane(KIND.kernel, 1), lane(KIND.kernel, 2), lane(KIND.kernel, 3), lane(KIND.wait, 9), lane(KIND.wait, 8)], owners);
     expect(tracksOf(sorted, { devices: [], device: [], host: [], allocated: false, counters: [], text: {} }, owners).map((track) => track.title)).toEqual(["Thread 8", "python 9", "Stream, id 3 of the session", "GPU 0", "GPU 1 · stream 7"]);
   });
+  it("streams of a GPU stand by the numbers that their rows show, each with all of its rows", () => {
+    const owners = { threads: new Map(), streams: new Map([[1, { device: 1, number: 13 }], [2, { device: 1, number: 7 }], [3, { device: 2, number: 2 }]]) };
+    const sorted = inOrder([lane(KIND.copy, 1), lane(KIND.kernel, 1), lane(KIND.kernel, 2), lane(KIND.copy, 2), lane(KIND.kernel, 3)], owners);
+    expect(sorted.map(({ kind, ref }) => [kind, ref])).toEqual([[KIND.kernel, 2], [KIND.copy, 2], [KIND.kernel, 1], [KIND.copy, 1], [KIND.kernel, 3]]);
+  });
   it("from the first event to the last end, at least the session's length", () =>
     expect([extent([], 0), extent([], 500), extent([{ ...lane(1, 1), first: -20, last: 900 }], 500)]).toEqual([[0, 1], [0, 500], [-20, 900]]));
 });

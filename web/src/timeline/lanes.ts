@@ -141,8 +141,11 @@ export const NOBODY: Owners = { threads: new Map(), streams: new Map() };
 
 const deviceOf = (lane: Lane, owners: Owners): number => (onHost(lane) ? 0 : lane.kind === KIND.gap ? 1e9 + lane.ref : (owners.streams.get(lane.ref)?.device ?? 0));
 
+/** The number that the rows of a stream show; a stream without one comes first. */
+const numberOf = (lane: Lane, owners: Owners): number => (onHost(lane) || lane.kind === KIND.gap ? 0 : (owners.streams.get(lane.ref)?.number ?? 0));
+
 export function inOrder(lanes: readonly Lane[], owners: Owners = NOBODY): Lane[] {
-  return [...lanes].sort((a, b) => Number(onHost(b)) - Number(onHost(a)) || deviceOf(a, owners) - deviceOf(b, owners) || a.ref - b.ref || placeOf(a) - placeOf(b));
+  return [...lanes].sort((a, b) => Number(onHost(b)) - Number(onHost(a)) || deviceOf(a, owners) - deviceOf(b, owners) || numberOf(a, owners) - numberOf(b, owners) || a.ref - b.ref || placeOf(a) - placeOf(b));
 }
 
 function titleOf(lane: Lane, owners: Owners): string {

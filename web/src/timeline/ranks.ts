@@ -31,7 +31,10 @@ export function ownersOf(answer: AnswerStreams | undefined): Owners {
 
 /** Rows of all ranks; owners: of the ranks whose streams are known. */
 export function tracksOfRanks(lanes: readonly Lane[], owners: ReadonlyMap<number, Owners>): Track[] {
-  return lanes.map((lane, at) => {
+  const places = new Map(lanes.map((lane, at) => [lane.id, at]));
+  const numbers = [...new Set(lanes.map((lane) => lane.rank?.number ?? 0))];
+  const ordered = numbers.flatMap((number) => inOrder(lanes.filter((lane) => (lane.rank?.number ?? 0) === number), owners.get(number)));
+  return ordered.map((lane) => {
     const number = lane.rank?.number ?? 0;
     const stream = owners.get(number)?.streams.get(lane.ref);
     return {
@@ -40,7 +43,7 @@ export function tracksOfRanks(lanes: readonly Lane[], owners: ReadonlyMap<number
       title: stream ? text.streamOf(stream.device - 1, stream.number) : "",
       note: text.kinds[lane.kind]!,
       height: HEIGHT.lane,
-      lane: at,
+      lane: places.get(lane.id)!,
       source: null,
     };
   });
