@@ -61,7 +61,7 @@ function useKeys(place: Place, me: Me | undefined, open: (what: Open) => void): 
         return;
       }
       if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-      const tab = TABS[Number(event.key) - 1];
+      const tab = /^\d$/.test(event.key) ? TABS[(Number(event.key) + 9) % 10] : undefined; // 0 is the tenth
       const page = before === "g" ? pageOfKey(event.key, pagesFor(me)) : undefined;
       if (page) go(href(page));
       else if (event.key === "?") open("shortcuts");

@@ -22,7 +22,7 @@ export const PAGES = table({
   compare: { path: "/compare", menu: "Compare", key: "c", view: true },
   trends: { path: "/trends", menu: "Trends", key: "t", view: true },
   sums: { path: "/sums", under: "trends" },
-  sql: { path: "/sql", menu: "SQL", view: true },
+  sql: { path: "/sql", menu: "SQL", key: "q", view: true },
   host: { path: "/hosts/{host}", under: "fleet" },
   alerts: { path: "/alerts", menu: "Alerts", key: "a" },
   upload: { path: "/upload", menu: "Upload", key: "u" },

@@ -71,6 +71,6 @@ export const en = {
     aborted: "The session has no end: the program may have been killed, or its sender stopped. All data that arrived before that is here.",
   },
   palette: { title: "Commands", hint: "Where to? Type a page or a session", none: "Nothing found", go: "Go to", theme: "Change theme", shortcuts: "Show shortcuts", session: "Session" },
-  shortcuts: { title: "Shortcuts", close: "Close", before: [["Ctrl K", "Commands: go to a page or a session"], ["?", "This sheet"], ["/", "Search on the page"]] as [string, string][], after: [["t", "Light or dark"], ["1 … 9", "Tabs of a session"], ["↑ ↓", "In a table: to the row above, below; also Page Up, Page Down, Home, End"]] as [string, string][] },
+  shortcuts: { title: "Shortcuts", close: "Close", before: [["Ctrl K", "Commands: go to a page or a session"], ["?", "This sheet"], ["/", "Search on the page"]] as [string, string][], after: [["t", "Light or dark"], ["1 … 9, 0", "Tabs of a session"], ["↑ ↓", "In a table: to the row above, below; also Page Up, Page Down, Home, End"]] as [string, string][] },
   table: { actions: "Actions", sort: (column: string) => `Sort by ${column}`, moreText: "More columns to the right", printed: (shown: string, all: string) => `The first ${shown} of ${all} rows are printed.` },
 } as const;

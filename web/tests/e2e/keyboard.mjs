@@ -190,8 +190,14 @@ async function commands() {
   await press("ArrowDown", "ArrowUp", "Enter");
   await see("No rules yet");
   await kept("after a command");
-  for (const [keys, text] of [[["g", "f"], "Over days"], [["g", "u"], "Drop a folder here"], [["g", ","], "What roles may do"], [["g", "c"], "Choose sessions"], [["g", "s"], "train_loop"]]) {
+  for (const [keys, text] of [[["g", "f"], "Over days"], [["g", "u"], "Drop a folder here"], [["g", ","], "What roles may do"], [["g", "c"], "Choose sessions"], [["g", "q"], "Ready questions"], [["g", "s"], "train_loop"]]) {
     await press(...keys);
+    await see(text);
+  }
+  await tabTo("tbody a", "train_loop");
+  await press("Enter");
+  for (const [key, text] of [["0", "What was captured"], ["3", "matmul"]]) {
+    await press(key);
     await see(text);
   }
   const theme = await page.evaluate(() => document.documentElement.dataset.theme);
