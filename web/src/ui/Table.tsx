@@ -94,7 +94,8 @@ function useMore(box: RefObject<HTMLDivElement | null>, columns: unknown): boole
   useEffect(() => {
     const last = box.current?.querySelector("thead th:last-child");
     if (!last) return;
-    const watch = new IntersectionObserver((seen) => setMore(seen.at(-1)!.intersectionRatio < WHOLE), { root: box.current, threshold: [0, WHOLE] });
+    const rootMargin = "1000px 0px"; // a head that is higher than its row is in view all the same
+    const watch = new IntersectionObserver((seen) => setMore(seen.at(-1)!.intersectionRatio < WHOLE), { root: box.current, rootMargin, threshold: [0, WHOLE] });
     watch.observe(last);
     return () => watch.disconnect();
   }, [box, columns]);

@@ -197,7 +197,7 @@ export function makeHarness(out) {
    * only text of programs scrolls sideways; no field cuts off its hint; no cell is higher than its row, no chip narrower than
    * its text, and no text of a plot touches another; a page that fits does not scroll; no two rows of a table read the same. */
   async function whole(page, name) {
-    const { clipped, sideways, high, tight, twins, hints, touching, empty } = await page.evaluate(() => {
+    const { clipped, hinting, sideways, high, tight, twins, hints, touching, empty } = await page.evaluate(() => {
       const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
       const named = (element) => `${element.tagName.toLowerCase()}.${element.className} ${element.getAttribute("aria-label") ?? ""} (${element.scrollWidth} of ${element.clientWidth} px)`;
       const clips = (element) => ["hidden", "clip"].includes(getComputedStyle(element).overflowX);
@@ -216,6 +216,8 @@ export function makeHarness(out) {
         const heads = [...box.querySelectorAll("thead th")].map((head) => head.getBoundingClientRect());
         return seen(box) && box.scrollLeft === 0 && heads.filter((head) => head.left > left - 2 && head.right <= right).length >= 3 && heads.some((head) => head.left < right - 16 && head.right > right + 1);
       });
+      // A hint that a table goes on covers a part of it, so that only tables that go on have one.
+      const hinting = [...document.querySelectorAll("main .table-frame > .table")].filter((box) => seen(box) && hinted(box) && box.scrollWidth <= box.clientWidth + 1);
       const sideways = [...document.querySelectorAll("main, main *")].filter((element) => !element.matches("pre, textarea, input, select, canvas, .cm-scroller") && seen(element) && scrolls(element) && element.scrollWidth > element.clientWidth + 1 && !hinted(element));
       const high = [...document.querySelectorAll("main .table td")].filter((cell) => seen(cell) && cell.getBoundingClientRect().height > cell.parentElement.getBoundingClientRect().height + 1);
       const tight = [...document.querySelectorAll("main .chip")].filter((chip) => seen(chip) && getComputedStyle(chip).overflowX === "visible" && chip.scrollWidth > chip.clientWidth + 1);
@@ -243,9 +245,10 @@ export function makeHarness(out) {
       const lowest = Math.max(0, ...[...document.querySelectorAll("main > *")].map((part) => part.getBoundingClientRect().bottom + scrollY));
       const below = document.querySelector("footer").getBoundingClientRect().height + parseFloat(getComputedStyle(document.querySelector("main")).paddingBottom);
       const empty = lowest + below <= innerHeight ? document.documentElement.scrollHeight - innerHeight : 0;
-      return { empty, touching, hints: [...hints.map((field) => `${field.placeholder} (${field.clientWidth} px)`), ...chosen.map((select) => `${select.selectedOptions[0].text} (${select.clientWidth} px)`)], clipped: [...clipped, ...halved].map(named), sideways: sideways.map(named), high: high.map((cell) => cell.innerText), tight: tight.map((chip) => chip.innerText), twins };
+      return { empty, touching, hints: [...hints.map((field) => `${field.placeholder} (${field.clientWidth} px)`), ...chosen.map((select) => `${select.selectedOptions[0].text} (${select.clientWidth} px)`)], clipped: [...clipped, ...halved].map(named), hinting: hinting.map(named), sideways: sideways.map(named), high: high.map((cell) => cell.innerText), tight: tight.map((chip) => chip.innerText), twins };
     });
     check(clipped.length === 0, `${name}: clipped: ${clipped.slice(0, 4).join(" | ")}`);
+    check(hinting.length === 0, `${name}: hints that a table goes on, which does not: ${hinting.slice(0, 4).join(" | ")}`);
     check(sideways.length === 0, `${name}: scrolls sideways: ${sideways.slice(0, 4).join(" | ")}`);
     check(high.length === 0, `${name}: higher than their rows: ${high.slice(0, 4).join(" | ")}`);
     check(tight.length === 0, `${name}: chips that are narrower than their text: ${tight.slice(0, 4).join(" | ")}`);
