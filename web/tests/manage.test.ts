@@ -333,11 +333,12 @@ describe("a kernel's report", () => {
     expect(codeOf({ code: [{ symbol: "k", instructions: [] }] }, "k")).toBeNull();
   });
   it("occupancy per resource, and waves", () => {
-    const columns = { config: [4, 5], name: [0, 0], device: [1, 1], grid_x: [66, 1], grid_y: [2, 1], grid_z: [1, 1], block_x: [128, 32], block_y: [1, 1], block_z: [1, 1], registers: [255, 8], shared_static: [null, 1], shared_dynamic: [null, 2], local: [0, 0], blocks: [2, null], limit_warps: [16, 1], limit_regs: [2, 1], limit_shared: [null, 1], limit_blocks: [32, 1], limiter: [1, 1], warps: [8, null], max_warps: [64, null] };
+    const columns = { config: [4, 5], name: [0, 0], device: [1, 2], grid_x: [66, 1], grid_y: [2, 1], grid_z: [1, 1], block_x: [128, 32], block_y: [1, 1], block_z: [1, 1], registers: [255, 8], shared_static: [null, 1], shared_dynamic: [null, 2], local: [0, 0], blocks: [2, null], limit_warps: [16, 1], limit_regs: [2, 1], limit_shared: [null, 1], limit_blocks: [32, 1], limiter: [1, 1], warps: [8, null], max_warps: [64, null] };
     const recorded = { columns: [], rows: 2, names: ["k", "registers"], mangled: ["k", "registers"], data: columns } as unknown as AnswerConfigs;
     const launched = (config: number) => ({ config, calls: 3, total: 30, mean: 10, p99: 12 });
     const [config, other, ...rest] = configsOf(recorded, [launched(4), launched(5), launched(77)], part);
     expect(rest).toEqual([]); // what is not recorded is left out
+    expect([config!.device, other!.device]).toEqual([0, 1]);
     expect([other!.occupancy, other!.shared, other!.waves]).toEqual([null, 3, null]);
     expect([config!.occupancy, config!.waves, config!.limiter, config!.limits.map((l) => l.blocks)]).toEqual([0.125, 1, "registers", [16, 2, null, 32]]);
   });

@@ -113,6 +113,7 @@ export const wordsOf = (vendor: string): Words => (vendor === "amd" ? amd : nvid
 
 export const kernel = {
   occupancy: "Occupancy",
+  gpu: (number: number) => `GPU ${number}`,
   occupancyLeast: (configs: string) => `Theoretical occupancy, the least of its ${configs} launch configurations.`,
   /** By the names in occ_limiter (docs/format.md), which differ between the vendors. */
   limits: { ...nvidia.resources, wavefronts: "wavefront slots", vgprs: "vector registers", sgprs: "scalar registers", lds: "LDS", workgroups: "workgroup slots" } as Record<string, string>,

@@ -34,7 +34,7 @@ export const kernels = {
   byStart: "By start",
   launchColumns: { start: "Start", duration: "Duration", stream: "Stream", thread: "Thread", correlation: "Correlation", graph: "Graph" },
   configs: "Launch configurations",
-  configColumns: { grid: "Grid", calls: "Calls", total: "Time", mean: "Mean", p99: "P99", occupancy: "Occupancy", registers: "Registers", spills: "Spills" },
+  configColumns: { gpu: "GPU", grid: "Grid", calls: "Calls", total: "Time", mean: "Mean", p99: "P99", occupancy: "Occupancy", registers: "Registers", spills: "Spills" },
   approximated: "Percentiles are approximate.",
   missing: "This kernel is not in the session",
   name: "Full name",

@@ -21,6 +21,14 @@ const SIMULATED = [
 const PHONE = { width: 390, height: 844 };
 const ONE_LINE = 44; // px: a line of buttons
 
+/** The kernel of a session of two GPUs: its configurations and streams would read alike without their GPU. */
+async function namesGpus(page, name) {
+  for (const label of ["Launch configurations", "Launches"]) {
+    const rows = await page.getByRole("region", { name: label }).or(page.locator(`.table[aria-label="${label}"], .table:has(caption:text-is("${label}"))`)).first().locator("tbody tr").allInnerTexts();
+    t.check(rows.length > 2 && rows.every((row) => /GPU [01]/.test(row)), `${name}: ${label} without their GPU: ${rows.slice(0, 2)}`);
+  }
+}
+
 /** The views of a session, and the page of its first kernel, fit the widths of a desk and of a phone. Views that need the screen's
  * height have a header of one line. */
 async function fits(page, { id, app }) {
@@ -36,6 +44,7 @@ async function fits(page, { id, app }) {
     await t.whole(page, name);
     if (tab === "kernels") tabs.push(...(await page.locator("tbody td.lead a").evaluateAll((links) => links.slice(0, 1).map((link) => new URL(link.href).pathname.split("/").slice(3).join("/")))));
     if (tab.startsWith("kernels/")) await t.accessible(page, name); // the crawl sees one kernel's page
+    if (tab.startsWith("kernels/") && app === "deep") await namesGpus(page, name);
     for (const width of [1280, 1600]) {
       await page.setViewportSize({ width, height: 900 });
       const tall = await page.locator(".session-line").evaluateAll((all) => all.map((line) => line.querySelector(".row").getBoundingClientRect().height));

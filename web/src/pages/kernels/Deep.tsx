@@ -34,14 +34,21 @@ interface OfConfig {
   words: Words;
 }
 
-function Occupancy({ config: c, words }: OfConfig) {
+const gpuOf = ({ device }: Config): string => (device === null ? UNKNOWN : text.gpu(device));
+/** Whether only the GPU distinguishes some of the configurations. */
+const onSeveral = (configs: readonly Config[]): boolean => new Set(configs.map(({ device }) => device)).size > 1;
+
+function Occupancy({ config: c, words, several }: OfConfig & { several: boolean }) {
   const unknown = c.occupancy === null && c.limits.every((limit) => limit.blocks === null);
   return (
     <div className="occupancy">
       <div>
         <strong className="occupancy-part">{percent(c.occupancy)}</strong>
         <Meter part={c.occupancy} warm={(c.occupancy ?? 1) < 0.5} />
-        <p className="small">{words.shape(c.grid, c.block)}</p>
+        <p className="small">
+          {words.shape(c.grid, c.block)}
+          {several && `, ${gpuOf(c)}`}
+        </p>
         <p className="small quiet">
           {words.facts(count(c.registers), bytes(c.shared), c.local ? words.spills(bytes(c.local)) : "")}
           {c.waves !== null && `, ${words.waves(fixed(c.waves))}`}
@@ -215,7 +222,8 @@ function Sass({ session, lines, inOrder, place, words }: { session: string; line
 }
 
 const head = kernelTexts.configColumns;
-const configColumns = (words: Words): Column<Config>[] => [
+const configColumns = (words: Words, several: boolean): Column<Config>[] => [
+  ...(several ? [{ label: head.gpu, show: gpuOf }] : []),
   { label: head.grid, className: "mono", show: (c) => c.grid },
   { label: words.configs.block, className: "mono", show: (c) => c.block },
   countColumn(head.calls, (c) => c.calls),
@@ -329,7 +337,7 @@ export function Deep({ session, name, symbol, short, passes, place, at, words }:
           <div className="panel-body stack">
             {!configs && !failed && <div className="skeleton skeleton-block" />}
             {configs?.length === 0 && <p className="quiet">{text.configsNone}</p>}
-            {configs?.slice(0, SHOWN_CONFIGS).map((config) => <Occupancy key={config.id} config={config} words={words} />)}
+            {configs?.slice(0, SHOWN_CONFIGS).map((config) => <Occupancy key={config.id} config={config} words={words} several={onSeveral(configs)} />)}
           </div>
         </Panel>
         {!place && why}
@@ -337,7 +345,7 @@ export function Deep({ session, name, symbol, short, passes, place, at, words }:
       {!place && counts}
       {configs && configs.length > 0 && (
         <Panel title={kernelTexts.configs}>
-          <Listing label={kernelTexts.configs} columns={configColumns(words)} rows={configs} keyOf={(config) => config.id} />
+          <Listing label={kernelTexts.configs} columns={configColumns(words, onSeveral(configs))} rows={configs} keyOf={(config) => config.id} />
         </Panel>
       )}
       {!place && code}

@@ -7,6 +7,7 @@ import { useApi } from "../../api/use";
 import { duration, exact, moments } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
+import { kernel } from "../../text/kernel";
 import { kernels as kernelTexts } from "../../text/kernels";
 import { system } from "../../text/system";
 import { rangeText } from "../../timeline/view";
@@ -31,15 +32,26 @@ const identity = (id: "thread" | "correlation" | "graph"): ColumnDef<Launch, nev
   cell: ({ row: { original: l } }) => (id === "graph" && l.graph === 0 ? "" : (l[id] ?? "")),
 });
 
-/** The driver's number of each stream, by the session's id. */
-type Streams = ReadonlyMap<number, number | null>;
+interface Stream {
+  number: number | null; // the driver's
+  device: number | null; // from 1
+}
+
+/** By the session's id. */
+type Streams = ReadonlyMap<number, Stream>;
+
+/** Streams of several GPUs may have one number, so that the GPU stands before it. */
+function streamText(stream: Stream | undefined, several: boolean): string {
+  const number = stream?.number ?? "–";
+  return several && stream?.device ? `${kernel.gpu(stream.device - 1)} · ${number}` : String(number);
+}
 
 const streamColumn = (streams: Streams): ColumnDef<Launch, never> => ({
   id: "stream",
   header: text.stream,
   enableSorting: false,
   meta: { width: "minmax(100px, 1fr)", right: true },
-  cell: ({ row: { original: l } }) => streams.get(l.stream ?? 0) ?? "–",
+  cell: ({ row: { original: l } }) => streamText(streams.get(l.stream ?? 0), new Set([...streams.values()].map(({ device }) => device)).size > 1),
 });
 
 /** A launch with some time around it, on the timeline. */
@@ -79,7 +91,7 @@ export function Launches({ session, name }: OfKernel) {
   const onEnd = useCallback(() => full && setLimit((now) => Math.min(LAUNCHES, now * MORE)), [full]);
   const there = IDENTITIES.filter((id) => rows.some((launch) => launch[id] !== null && (launch[id] !== 0 || id !== "graph")));
   const askedStreams = useApi("streams", { session });
-  const streams = useMemo(() => new Map(askedStreams.data ? rowsOf(askedStreams.data).map((row) => [row.id ?? 0, row.number]) : []), [askedStreams.data]);
+  const streams = useMemo(() => new Map(askedStreams.data ? rowsOf(askedStreams.data).map((row) => [row.id ?? 0, row]) : []), [askedStreams.data]);
   const columns = useMemo(() => columnsFor(session, there, streams), [session, there.join(), streams]); // eslint-disable-line react-hooks/exhaustive-deps
   return (
     <section className="stack">

@@ -20,6 +20,7 @@ export interface Limit {
 
 export interface Config {
   id: number;
+  device: number | null; // from 0; null: unknown
   grid: string;
   block: string;
   calls: number | null;
@@ -53,6 +54,7 @@ export function configsOf(recorded: AnswerConfigs, launched: readonly Launched[]
     return [
       {
         id: sums.config ?? 0,
+        device: row.device === null ? null : row.device - 1,
         grid: [row.grid_x, row.grid_y, row.grid_z].map((n) => n ?? 1).join("×"),
         block: [row.block_x, row.block_y, row.block_z].map((n) => n ?? 1).join("×"),
         calls: sums.calls,
