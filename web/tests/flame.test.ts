@@ -1,6 +1,8 @@
 // Stacks and scopes as trees, trees as rectangles, search, keys.
 import { describe, expect, it } from "vitest";
 import { framesOf, rectAt, rectsOf, search, stacksOf, step, treeOf, treeOfParts } from "../src/pages/flame/tree";
+import { ORIGINS, originOf, TONE } from "../src/pages/flame/origin";
+import { timesOf } from "../src/pages/flame/Origins";
 import { scopePaths } from "../src/api/report";
 import { kernelsAt, kernelsWithCode } from "../src/pages/insights/launched";
 import { captionOf, inTreeOrder, noteOf, perIteration } from "../src/pages/scopes/tree";
@@ -10,6 +12,21 @@ const trees = stacksOf(TEXT);
 const stacks = trees.get("host blocked")!;
 const tree = treeOf(stacks, "Host", false);
 const named = (name: string): number => tree.findIndex((node) => node.name.startsWith(name));
+
+describe("where frames come from", () => {
+  const origins = (...names: string[]) => names.map(originOf);
+  it("is read from their file or library", () => {
+    expect(origins("Trainer.train() (trainer.py:1520)", "<module> (<string>:1)")).toEqual(["python", "python"]);
+    expect(origins("at::_ops::item() (libtorch_cpu.so+0x29bff96)", "x (libc10_cuda.so+0x1)", "tsl::f() (xla_cuda_plugin.so+0x11f)")).toEqual(["framework", "framework", "framework"]);
+    expect(origins("cublasLtSSSMatmul() (libcublasLt.so.13+0x2a)", "cuLaunchKernel() (libcuda.so.1+0x2)", "hipMalloc() (libamdhip64.so.6+0x2)")).toEqual(["gpu", "gpu", "gpu"]);
+    expect(origins("main() (train_loop.cu:264)", "_start() (train_loop+0x95e0)")).toEqual(["source", "source"]);
+    expect(origins("libc.so.6+0x2a1c9", "__libc_start_main() (libc.so.6+0x2a28a)", "curl_easy_perform() (libcurl.so.4+0xe)")).toEqual(["library", "library", "library"]);
+    expect(origins("stream synchronizations", "copy HtoD", "gemm f32 f32 tn n 64x128x8 sm80", "gemm<float, 4>(float const*)")).toEqual(["work", "work", "work", "work"]);
+  });
+  it("is read from the frames of a range of the timeline, too", () => expect(origins("trainer.py:1520 Trainer.train()", "libc.so.6 __libc_start_main()", "libtorch_cpu.so at::native::to()", "train.cu:7 main()")).toEqual(["python", "library", "framework", "source"]));
+  it("has the time of the stacks with such a frame, each counted once", () => expect([...timesOf(stacks)]).toEqual([["python", 40], ["work", 40]]));
+  it("each has another colour", () => expect(new Set(Object.values(TONE)).size).toBe(ORIGINS.length));
+});
 
 describe("kernels of a line", () => {
   const stacks = stacksOf("GPU;main() (a.py:3);step() (b.py:7);gemm 50\nGPU;main() (a.py:3);relu 20\nGPU;main() (a.py:30);gemm 9\nGPU;main() (a.py:3);copy HtoD 70\nGPU;main() (a.py:3);step() (b.py:7);relu 5\n").get("GPU")!;

@@ -13,6 +13,10 @@ export async function flameViews({ page, session, origin, see, picture, check })
   const blocked = text.split("\n").filter((line) => line.startsWith("host blocked;"));
   check(blocked.length > 5, "flame: the session has stacks");
 
+  // The colours say where frames come from; each has the time of the stacks with such a frame.
+  const origins = (await page.getByRole("group", { name: "What the colours mean" }).innerText()).replace(/\s+/g, " ");
+  check(/the program's own code 100 %/.test(origins) && /other libraries/.test(origins) && /calls that wait, and work of the GPU 100 %/.test(origins), `flame: the colours mean ${origins}`);
+
   // Keys select the widest callee and zoom into it, which the address records, and back out again.
   const box = page.locator(".icicle-box");
   await box.focus();

@@ -14,6 +14,7 @@ import { Name } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
 import { Icicle } from "./Icicle";
+import { Origins, toneOf } from "./Origins";
 import { framesOf, nodeAt, ofKernels, search, stacksOf, treeOf, type Stack } from "./tree";
 
 const TOP = 15;
@@ -99,7 +100,8 @@ function Flame({ session, trees }: { session: string; trees: Map<string, Stack[]
       </div>
       {which === "GPU" && <Missing session={session} stacks={stacks} />}
       <Panel title={text.heading} aside={text.hint}>
-        <Icicle key={`${which} ${inverted}`} tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={words ? hits.found : null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} />
+        <Icicle key={`${which} ${inverted}`} tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={words ? hits.found : null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} tone={toneOf} />
+        <Origins stacks={stacks} />
       </Panel>
       <Top stacks={stacks} find={words} />
     </>

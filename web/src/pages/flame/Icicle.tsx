@@ -25,8 +25,10 @@ interface Props {
   found: ReadonlySet<number> | null; // null: nothing is searched for
   chosen: number;
   onChoose: (node: number) => void;
-  /** A colour in place of the name's; null: the name's colour. */
+  /** A colour in place of the name's. */
   paint?: ((node: number) => Paint) | undefined;
+  /** Index of a name's colour; without it each name has a colour of its own. */
+  tone?: ((name: string) => number) | undefined;
   /** Numbers in place of a frame's time, its part and its own time. */
   caption?: ((node: number) => string) | undefined;
 }
@@ -38,6 +40,7 @@ export interface Paint {
 
 interface Look {
   paint: ((node: number) => Paint) | undefined;
+  tone: (name: string) => number;
   colours: Colours;
   width: number; // CSS px, as all lengths of a look
   row: number;
@@ -48,7 +51,7 @@ interface Look {
 }
 
 function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], height: number, look: Look): void {
-  const { colours, width, row: high, found, paint } = look;
+  const { colours, width, row: high, found, paint, tone } = look;
   const unit = high / ROW;
   const ratio = Math.min(3, window.devicePixelRatio || 1);
   to.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -62,7 +65,7 @@ function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], 
     const { name } = tree[node]!;
     const x = x0 * width;
     const wide = Math.max(1, (x1 - x0) * width - (x1 - x0 > 3 / width ? 1 : 0));
-    const at = colourOf(name);
+    const at = tone(name);
     const pale = found !== null && !found.has(node);
     to.globalAlpha = pale ? 0.25 : 1;
     const own = paint?.(node);
@@ -94,7 +97,7 @@ function textsIn(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[
   return texts;
 }
 
-export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, paint, caption }: Props) {
+export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, paint, tone = colourOf, caption }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
@@ -126,8 +129,8 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
   }, [width, height]);
   useEffect(() => {
     const to = canvas.current?.getContext("2d");
-    if (to && width > 0) draw(to, tree, rects, height, { colours, width, row, font, chosen: at, hover, found, paint });
-  }, [tree, rects, width, height, row, font, colours, at, hover, found, paint]);
+    if (to && width > 0) draw(to, tree, rects, height, { colours, width, row, font, chosen: at, hover, found, paint, tone });
+  }, [tree, rects, width, height, row, font, colours, at, hover, found, paint, tone]);
 
   const under = (event: { clientX: number; clientY: number }): number => {
     const place = canvas.current!.getBoundingClientRect();

@@ -14,6 +14,7 @@ import { RanksTimeline } from "../../timeline/RanksTimeline";
 import { QUERY, TimelineTab } from "../../timeline/TimelineTab";
 import { Skeleton } from "../../ui/parts";
 import { Icicle } from "../flame/Icicle";
+import { Origins, toneOf } from "../flame/Origins";
 import { treeOf } from "../flame/tree";
 import { SourceLine } from "../insights/SourceLine";
 import { onOneClock } from "../run/ranks";
@@ -28,7 +29,12 @@ function Flame({ stacks, name }: { stacks: readonly FlameStack[]; name: string }
   const tree = useMemo(() => treeOf(stacks, name, false), [stacks, name]);
   const [focus, setFocus] = useState(0);
   const [chosen, setChosen] = useState(0);
-  return <Icicle tree={tree} label={name} focus={tree[focus] ? focus : 0} onFocus={setFocus} found={null} chosen={chosen} onChoose={setChosen} />;
+  return (
+    <>
+      <Icicle tree={tree} label={name} focus={tree[focus] ? focus : 0} onFocus={setFocus} found={null} chosen={chosen} onChoose={setChosen} tone={toneOf} />
+      <Origins stacks={stacks} />
+    </>
+  );
 }
 
 const OUTSIDE: Outside = { Source: SourceLine, Flame };
