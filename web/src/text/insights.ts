@@ -22,6 +22,7 @@ export const insights = {
   partText: "Shows where this part leads",
   summary: "The session in sentences",
   toFinding: "Finding of this part",
+  itsLines: "the lines of this part",
   longestGap: "Longest gap on the timeline",
   more: (n: number) => `${n} more ${n === 1 ? "finding" : "findings"}`,
   answerNone: "What to change: nothing stands out",

@@ -144,6 +144,7 @@ async function unknown(page, session) {
   check(wanted.length > 1 && cards.map(plain).join() === wanted.map(plain).join(), `unknown: cards ${cards}, not in the report's order ${wanted}`);
   const mainText = await page.locator("main").innerText();
   check(!/GPU busy\s+0\.0 %|Kernels\s+0\b/.test(mainText), "unknown: the header shows no 0");
+  check(!mainText.includes("--section"), "unknown: the page names no option of a command");
   const kernel = page.locator(".finding").filter({ has: page.getByRole("link", { name: "Among the kernels" }) }).first();
   check((await kernel.locator(".gain").innerText()).includes("unknown"), `unknown: what it could give back: ${await kernel.locator(".gain").innerText()}`);
   check((await kernel.getByRole("link", { name: "On the timeline" }).count()) === 0, "unknown: no link to launches that are not recorded");

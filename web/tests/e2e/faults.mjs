@@ -7,7 +7,7 @@ import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
-import { bar, folded, lines, names, opened, shares, small } from "./steps_answer.mjs";
+import { bar, folded, lines, names, opened, sections, shares, small } from "./steps_answer.mjs";
 import { aligned, loading, named, onward, searched, wall, wholeTexts } from "./steps_looks.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { BEGIN, complete, header, lineOf, REAL, send, session, simulate } from "./sessions.mjs";
@@ -414,7 +414,7 @@ async function local() {
   }
 }
 
-const answer = Object.fromEntries(Object.entries({ bar, opened, shares, folded, names, lines, small, wall, loading, aligned, searched, named, onward, wholeTexts }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
+const answer = Object.fromEntries(Object.entries({ bar, opened, sections, shares, folded, names, lines, small, wall, loading, aligned, searched, named, onward, wholeTexts }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
 const steps = { ...answer, lossy, launched, ownCode, flame, selves, strip, secret, evidence, trends, system, sampleTip, fleet, alerts, kernels, local };
 try {
   const page = await visitor(context, origin);
@@ -426,10 +426,11 @@ try {
   server.upload(key, data);
   server.upload(key, trained);
   server.upload(key, sharing);
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 10);
+  server.upload(key, path.join(path.dirname(trained), "hf_generate")); // a card about the rest of a cause
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 11);
   const { rows } = await ask(page, "sessions");
-  const [deep, hf, id, shared] = ["deep", "hf_train", "train_loop", "shared_gpu"].map((app) => rows.find((row) => row.app === app).id);
-  await t.walk(page, steps, deep, { hf, id, shared });
+  const [deep, hf, id, shared, generate] = ["deep", "hf_train", "train_loop", "shared_gpu", "hf_generate"].map((app) => rows.find((row) => row.app === app).id);
+  await t.walk(page, steps, deep, { hf, id, shared, generate });
 } finally {
   await browser.close();
   await server.stop();

@@ -179,6 +179,12 @@ try {
       await new Promise((done) => setTimeout(done, 200));
     }
   });
+  await page.goto(`${server.origin}/sessions/${passes.SassMetrics}/insights`);
+  await see("What to change: not known");
+  const next = page.locator(".finding-next").first();
+  check(!(await next.innerText()).includes("--section"), `insights: the next step names an option of a command: ${await next.innerText()}`);
+  await next.getByRole("link", { name: "Export" }).click();
+  await see("What was captured");
   for (const [engine, text] of [["PcSampling", "while engine PcSampling was set up"], ["SassMetrics", "engine SassMetrics makes kernels take many times as long"], ["RangeProfiler", "while engine RangeProfiler was set up"]]) {
     await page.goto(`${server.origin}/sessions/${passes[engine]}/insights`);
     await see(text);

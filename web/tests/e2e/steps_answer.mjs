@@ -80,6 +80,31 @@ export async function opened({ page, t, origin, hf, shared }) {
   t.check(buttons > 6, `parts: ${buttons} lead to a finding`);
 }
 
+/** Where the report names a section of its own, the page links to what it shows of that section: a card's idle time to the table of
+ * its lines. */
+export async function sections({ page, t, origin, hf, generate }) {
+  let links = 0;
+  for (const session of [hf, generate]) {
+    const { insights } = await ask(page, `sessions/${session}/insights`);
+    await page.goto(`${origin}/sessions/${session}/insights?more=1`);
+    await rest(page);
+    const main = await page.locator("main").innerText();
+    t.check(!main.includes("--section"), `sections: the page names an option of a command: ${main.slice(Math.max(0, main.indexOf("--section") - 60)).slice(0, 90)}`);
+    for (const { title, parts } of insights.filter(({ next, part_of: of }) => of === null && next.includes("--section idle"))) {
+      await page.goto(`${origin}/sessions/${session}/insights?more=1`);
+      await rest(page);
+      const link = page.getByRole("link", { name: "the lines of this part" }).first();
+      await link.click();
+      await page.locator(".time-part tbody tr").first().waitFor();
+      t.check(new URL(page.url()).searchParams.get("part") === parts[0], `sections: ${title} leads to ${page.url()}, not to ${parts[0]}`);
+      const top = await page.locator(".time-part").evaluate((box) => box.getBoundingClientRect().top - document.querySelector(".topbar").getBoundingClientRect().bottom);
+      t.check(top >= 0, `sections: the table of ${title} is ${-top} px below the bar`);
+      links++;
+    }
+  }
+  t.check(links > 0, `sections: ${links} links`);
+}
+
 /** The table of a part has all of its lines, each with its operator, its own time of that cause, the error of that time and its share;
  * the line's window says the same time. If a finding names a line, its window shows no more than all idle time at that line. */
 export async function shares({ page, t, origin, hf }) {

@@ -1,7 +1,7 @@
 // Answer.tsx - the first panel of a session's insights: what to change first, and one bar of the
 // GPUs' whole time. A part of the bar links to its finding, to its lines, and to its longest gap on
 // the timeline.
-import { useMemo, type CSSProperties } from "react";
+import { useEffect, useMemo, useRef, type CSSProperties } from "react";
 import type { Answer, IdleLine, TimePart, Whole } from "../../api/report";
 import type { RowFinding } from "../../api/schema";
 import { duration, exact, percent, sentence } from "../../format/format";
@@ -11,7 +11,8 @@ import { en } from "../../text/en";
 import { insights as text } from "../../text/insights";
 import { part } from "../../ui/Boundary";
 import { Panel } from "../../ui/parts";
-import { findingOf, rowsOf } from "./causes";
+import { findingOf, mostIdle, rowsOf } from "./causes";
+import { Said } from "./Said";
 
 /** The table is loaded when a part is first chosen. */
 const IdleLines = part(() => import("./IdleLines"), (m) => m.IdleLines);
@@ -35,8 +36,12 @@ function Part({ part, time: { session, lines, findings, about, whole: { startUp 
   const finding = findingOf(part.part, lines, findings, about);
   const page = { kernels: href("session", { session, tab: "kernels" }), copies: href("session", { session, tab: "memory" }) }[part.part];
   const rows = useMemo(() => rowsOf(part.part, lines), [part.part, lines]);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    void box.current?.scrollIntoView({ block: "nearest" }); // a link of a card below may lead here
+  }, [part.part]);
   return (
-    <div className="time-part">
+    <div className="time-part" ref={box}>
       <p className="row" role="status">
         <strong>{part.name}</strong>
         <span className="number" title={exact(part.ns, "ns")}>
@@ -111,10 +116,10 @@ export function First({ answer, sentences, ...time }: TimeProps & { answer: Answ
               {answer.place ? ` ${answer.place}` : ""}:{" "}
             </strong>
           )}
-          {sentence(answer.statement)}
+          <Said words={answer.statement} session={time.session} part={undefined} />
         </p>
         <p className="finding-next">
-          <strong>{text.next}:</strong> {sentence(answer.next)}
+          <strong>{text.next}:</strong> <Said words={answer.next} session={time.session} part={mostIdle(time.parts)} />
         </p>
         {more.length > 0 && (
           <ul className="summary small" aria-label={text.summary}>

@@ -12,16 +12,17 @@ import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { insights as text } from "../../text/insights";
-import { part } from "../../ui/Boundary";
+import { part as lazy } from "../../ui/Boundary";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
 import { First } from "./Answer";
 import { lineKey, partsOf, saidOf } from "./causes";
+import { Said } from "./Said";
 import { boundOf, inOrder, onTimeline, shownOf } from "./source";
 
 /** The source window is loaded when a line is first opened. */
-const SourceLine = part(() => import("./SourceLine"), (m) => m.SourceLine);
+const SourceLine = lazy(() => import("./SourceLine"), (m) => m.SourceLine);
 
 const TONES = ["finding-low", "finding-medium", "finding-high"];
 /** A circle, a square standing on its tip, a triangle: severity for those who see no colours. */
@@ -31,6 +32,7 @@ interface FindingProps {
   finding: RowFinding;
   evidence: Case["evidence"];
   said: ReturnType<typeof saidOf>;
+  part: string | undefined; // of the time, that it is mostly about
   launches: boolean; // whether launches of kernels are recorded one by one
   onLine: () => void;
   of: string; // what its share is a part of
@@ -38,7 +40,7 @@ interface FindingProps {
 
 const idOf = (f: RowFinding): string => `finding-${f.number ?? 0}`;
 
-function Finding({ finding: f, evidence, said: { text: words, next }, launches, of, onLine }: FindingProps) {
+function Finding({ finding: f, evidence, said: { text: words, next }, part, launches, of, onLine }: FindingProps) {
   const severity = f.severity ?? 0;
   const rule = RULES[f.rule];
   const place = onTimeline(f, evidence, launches);
@@ -70,7 +72,7 @@ function Finding({ finding: f, evidence, said: { text: words, next }, launches, 
         )}
         {next && (
           <p className="finding-next">
-            <strong>{text.next}:</strong> {sentence(next)}
+            <strong>{text.next}:</strong> <Said words={next} session={f.session} part={part} />
           </p>
         )}
       </div>
@@ -161,7 +163,7 @@ export function InsightsTab({ session }: TabProps) {
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   const card = (f: RowFinding) => {
     const found = caseOf(f);
-    return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} said={saidOf(f.text, found?.next || RULES[f.rule]?.next, answer)} launches={Boolean(session.kernels)} of={whole.of} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
+    return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} said={saidOf(f.text, found?.next || RULES[f.rule]?.next, answer)} part={found?.parts?.[0]} launches={Boolean(session.kernels)} of={whole.of} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
   };
   const rest = rows.slice(shown);
   return (

@@ -1,5 +1,5 @@
 // causes.ts - which finding and which lines a part of the GPU's time links to.
-import type { Answer, Case, IdleLine } from "../../api/report";
+import type { Answer, Case, IdleLine, TimePart } from "../../api/report";
 
 interface About {
   file: string;
@@ -21,6 +21,9 @@ export function rowsOf(part: string, lines: readonly IdleLine[]): IdleRow[] {
   const all = mine.reduce((sum, { ns }) => sum + ns, 0);
   return mine.filter(({ ns }) => ns > 0).map((line) => ({ ...line, share: line.ns / all }));
 }
+
+/** The idle part with most time. */
+export const mostIdle = (parts: readonly TimePart[]): string | undefined => parts.filter(({ idle }) => idle).sort((a, b) => b.ns - a.ns)[0]?.part;
 
 /** What a card says besides its title, place and numbers. The answer above the cards has the text and the next step of its
  * finding, so that this finding's card has neither. */
