@@ -12,7 +12,7 @@ import { hitAt, neighbour, sampleAt } from "../src/timeline/hit";
 import { wheelPx } from "../src/timeline/input";
 import { extent, inOrder, KIND, laneOf, listOf, tracksOf, type Lane, type Track } from "../src/timeline/lanes";
 import { Lines } from "../src/timeline/lines";
-import { looksOf, stateOf, type SampleRow } from "../src/timeline/looks";
+import { looksOf, reachOf, stateOf, type SampleRow } from "../src/timeline/looks";
 import { byLine, csvOf, stacksOfWaits, type RangeRow } from "../src/timeline/rangeRows";
 import { layOut, rowAt, rowsWithin } from "../src/timeline/layout";
 import { coarser, columnsFor, keyOf, levelOf, lodFor, pieceAt, piecesOf, rawShift, sums, topFor } from "../src/timeline/lod";
@@ -447,18 +447,30 @@ describe("what the host did", () => {
   it("samples of one line that follow each other are one event; a pause ends it", () => {
     const rows = [sample(0, 1), sample(5e6, 2), sample(10e6, 3), sample(15e6, 3), sample(90e6, 3)];
     const places = Uint32Array.of(0, 7, 7, 8);
-    const events = looksOf([{ kind: KIND.sample, ref: 1 }], { samples: new Map([[1, rows]]), launches: new Map(), step: 1 }, places);
+    const events = looksOf([{ kind: KIND.sample, ref: 1 }], { samples: new Map([[1, rows]]), launches: new Map(), step: 1 }, places, { from: 0, to: 200e6 });
     expect([...events.start]).toEqual([0, 10e6, 90e6]);
     expect([...events.duration]).toEqual([10e6, 12.5e6, 7.5e6]);
     expect([...events.ref]).toEqual([2, 2, 1]);
     expect([...events.offsets]).toEqual([0, 3]);
   });
 
+  it("a sample before the begin of a piece covers it, and no event leaves its piece", () => {
+    const rows = [0, 5e6, 10e6, 15e6, 20e6, 25e6].map((at) => sample(at, 1));
+    const border = 17e6;
+    const piece = (from: number, to: number) => {
+      const here = rows.filter(({ at }) => at >= from - reachOf(1) && at < to);
+      const events = looksOf([{ kind: KIND.sample, ref: 1 }], { samples: new Map([[1, here]]), launches: new Map(), step: 1 }, Uint32Array.of(0, 7), { from, to });
+      return [...events.start].map((start, i) => [start, start + events.duration[i]!]);
+    };
+    expect([piece(0, border), piece(border, 40e6)]).toEqual([[[0, border]], [[border, 32.5e6]]]);
+    expect([reachOf(1), reachOf(2 ** 23), reachOf(2 ** 30)]).toEqual([30e6, 4 * 2 ** 23, 2 ** 31]);
+  });
+
   it("states, launches and threads without rows have lanes of their own", () => {
     const rows = [sample(0, 0, 3), sample(5e6, 0, 3), sample(10e6, 0, 0), sample(15e6, 0, 1)];
     const lanes = [KIND.state, KIND.sample, KIND.launch].map((kind) => ({ kind, ref: 1 }));
     const launches = new Map([[1, [{ at: 4, launches: 1, correlation: 99, stack: 5 }]]]);
-    const events = looksOf([...lanes, { kind: KIND.launch, ref: 2 }], { samples: new Map([[1, rows]]), launches, step: 1 }, new Uint32Array(0));
+    const events = looksOf([...lanes, { kind: KIND.launch, ref: 2 }], { samples: new Map([[1, rows]]), launches, step: 1 }, new Uint32Array(0), { from: 0, to: 200e6 });
     expect([...events.offsets]).toEqual([0, 2, 2, 3, 3]);
     expect([...events.name]).toEqual([3, 1, 1]);
     expect([events.start[2], events.duration[2], events.ref[2], events.stack[2]]).toEqual([4, 0, 99, 5]);

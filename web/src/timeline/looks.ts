@@ -3,6 +3,7 @@
 // line are one event, so that a reader sees what the thread did and for how long.
 import { KIND } from "./lanes";
 import type { Events } from "./piece";
+import type { View } from "./view";
 
 export interface SampleRow {
   at: number;
@@ -29,6 +30,9 @@ interface Run {
 
 const MOST = 20e6; // ns that a sample covers at most, if samples come one by one
 const LEAST = 1e6;
+
+/** How long before a time samples may begin that cover it, in whole steps. */
+export const reachOf = (step: number): number => Math.max(2, Math.ceil((1.5 * MOST) / step)) * step;
 
 /** How long a sample counts: the median distance of samples. */
 export function periodOf(rows: readonly SampleRow[], step: number): number {
@@ -83,6 +87,9 @@ function eventsOf(lists: readonly (readonly Run[])[]): Events {
   return events;
 }
 
+/** The parts of the runs within a piece: the piece before has the rest of a run that begins there, and also draws that part. */
+const within = (runs: readonly Run[], { from, to }: View): Run[] => runs.map((run) => ({ ...run, start: Math.max(from, run.start), end: Math.min(to, run.end) })).filter((run) => run.end > run.start);
+
 export interface LookLane {
   kind: number;
   ref: number; // thread
@@ -94,14 +101,15 @@ export interface Looked {
   step: number; // ns that a row covers; 1: one by one
 }
 
-/** places: the line of each stack id; equal lines are one, whatever the stacks are. */
-export function looksOf(lanes: readonly LookLane[], looked: Looked, places: Uint32Array): Events {
+/** places: the line of each stack id; equal lines are one, whatever the stacks are. piece: the times of the piece; samples may begin
+ * before it, by reachOf() its step. */
+export function looksOf(lanes: readonly LookLane[], looked: Looked, places: Uint32Array, piece: View): Events {
   const lineOf = (row: SampleRow): number => (row.stack ? (places[row.stack] ?? 0) || row.stack + 2 ** 24 : 0);
   return eventsOf(
     lanes.map(({ kind, ref }) => {
       if (kind === KIND.launch)
         return (looked.launches.get(ref) ?? []).map((row) => ({ start: row.at, end: looked.step > 1 ? row.at + looked.step : row.at, value: row.launches, stack: row.stack, samples: looked.step > 1 ? NaN : row.correlation }));
-      return runsOf(looked.samples.get(ref) ?? [], looked.step, kind === KIND.state ? (row) => row.state : lineOf);
+      return within(runsOf(looked.samples.get(ref) ?? [], looked.step, kind === KIND.state ? (row) => row.state : lineOf), piece);
     }),
   );
 }

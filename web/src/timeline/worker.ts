@@ -7,7 +7,7 @@ import { ALLOCATED } from "../format/metrics";
 import { levelOf, RAW_LIMIT } from "./lod";
 import type { Name } from "./names";
 import { isLook, KIND, laneIdOf, listOf } from "./lanes";
-import { looksOf, stateOf, type LaunchRow, type SampleRow } from "./looks";
+import { looksOf, reachOf, stateOf, type LaunchRow, type SampleRow } from "./looks";
 import { buffersOf, eventsOf, marksOf, pointsOf, putLaunchStacks, putStacks, sumsOf, type Events, type Piece } from "./piece";
 import type { Ask, Asked, AskLanes, AskSeries, Reply } from "./protocol";
 
@@ -52,8 +52,9 @@ async function lookPiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
   const step = lod.raw ? 1 : levelOf(lod.m).column;
   const lanes = ask.lanes.map((lane) => ({ kind: kindOf(lane), ref: refOf(lane) }));
   const threads = (launches: boolean): string => listOf(lanes.filter(({ kind }) => (kind === KIND.launch) === launches).map(({ ref }) => String(ref)));
+  const before = from > 0 ? Math.max(0, from - reachOf(step)) : from; // the last samples before the piece cover its begin
   const [samples, launches] = await Promise.all([
-    threads(false) ? client.get("samples", { session, threads: threads(false), from, to, step, limit: ROWS_LIMIT }, signal) : null,
+    threads(false) ? client.get("samples", { session, threads: threads(false), from: before, to, step, limit: ROWS_LIMIT }, signal) : null,
     threads(true) ? client.get("captured", { session, threads: threads(true), from, to, step, limit: ROWS_LIMIT }, signal) : null,
   ]);
   const looked = { samples: new Map<number, SampleRow[]>(), launches: new Map<number, LaunchRow[]>(), step };
@@ -69,7 +70,7 @@ async function lookPiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
     looked.launches.set(thread[i] ?? 0, list);
     list.push({ at: at[i] ?? 0, launches: n[i] ?? 0, correlation: correlation[i] ?? NaN, stack: stack[i] ?? 0 });
   }
-  return { from, to, column: 0, sums: null, events: looksOf(lanes, looked, places), points: null, halved: false };
+  return { from, to, column: 0, sums: null, events: looksOf(lanes, looked, places, { from, to }), points: null, halved: false };
 }
 
 /** The stacks of waits, and of kernels if kernels come one by one. */
