@@ -2,7 +2,7 @@
 export const firstRun = {
   title: "No sessions yet",
   text: "Make a key once, then paste one of the commands below; they use this server's address.",
-  drop: "Or upload a folder from this browser.",
+  drop: "Or drop a folder of sessions on the page Upload.",
   key: "A key that may send",
   keyText: "The commands read the key from ~/.gpufl-key.",
   keyOnce: "The key is shown this once. Paste this on the machine that sends; Settings revokes it.",

@@ -55,6 +55,7 @@ async function firstVisit(page) {
   await page.getByRole("button", { name: "Make the account" }).click();
   const upload = page.locator("main a[href='/upload']");
   await upload.first().waitFor();
+  check(/drop a folder/i.test(await upload.first().innerText()), `first run: a folder can be dropped, too: ${await upload.first().innerText()}`);
   await page.getByRole("button", { name: "Make a key" }).click();
   const line = page.locator(".command pre").filter({ hasText: "gpfl_" });
   await line.waitFor();
