@@ -4,6 +4,9 @@
  *
  *   bench_year_fill FOLDER WORKSPACE [SESSIONS [APPS [HOSTS]]]     100000 50 100 by default
  *
+ * With 0 sessions it adds nothing, but the store brings a history of an older version into the
+ * form in which the next session would leave it.
+ *
  * The history of a session has 1 kernel that all sessions have, 9 kernels of its application, 4
  * scopes and the application. One in 16 sessions has the common kernel in a second launch shape.
  * Means are about 1 ms and spread by some percent; they rise by 10 % in the middle of the year, and
@@ -155,6 +158,10 @@ static void fill_history(const char *folder, const struct year *y)
         }
         must(ops->put_history(s, y->workspace, of, n, &e), &e);
     }
+    if (y->sessions == 0) {
+        const struct store_chunk none = {0};
+        must(ops->put_history(s, y->workspace, &(struct store_history){"none", &none}, 1, &e), &e);
+    }
     ops->close(s);
     free(rows);
 }
@@ -172,8 +179,12 @@ int main(int argc, char **argv)
                      .hosts = argc > 5 ? atoi(argv[5]) : 100};
     struct err e = {0};
     char path[4096];
-    if (y.sessions < 1 || y.apps < 1 || y.hosts < 1)
+    if (y.sessions < 0 || y.apps < 1 || y.hosts < 1)
         return 2;
+    if (y.sessions == 0) {
+        fill_history(argv[1], &y);
+        return 0;
+    }
     snprintf(path, sizeof path, "%s/meta.db", argv[1]);
     must(meta_open(&y.m, &(struct meta_config){.path = path, .relaxed = true}, &e), &e);
     for (int i = 0; i < y.sessions; i++)

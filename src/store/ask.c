@@ -76,6 +76,10 @@ static size_t word(const char *at)
 static void put_table(struct ask *a, const char *name, size_t len)
 {
     int table = store_table_find(name, len);
+    if (len == 12 && !memcmp(name, "history_sums", 12)) {
+        a->engine->history_sums(a);
+        return;
+    }
     if (len == 4 && !memcmp(name, "tile", 4))
         table = (int)(TABLE_tile_0 + ask_int(a, "level", 0));
     if (table < 0 || a->where_of >= 0) {
@@ -474,17 +478,17 @@ static const struct question {
          "ORDER BY started, session, total DESC, name, shape LIMIT #limit",
          NULL},
     [QUERY_history_names] =
-        {"SELECT name, count(DISTINCT session), total(calls), total(total) AS all_time "
-         "FROM {history} WHERE coalesce(kind, 0) = coalesce($kind, 0) AND name <> ''"
+        {"SELECT name, total(sessions), total(calls), total(total) AS all_time "
+         "FROM {history_sums} AS sums WHERE coalesce(kind, 0) = coalesce($kind, 0) AND name <> ''"
          "[app? AND app = $app][pattern? AND holds(name, $pattern)] "
-         "GROUP BY name ORDER BY all_time DESC, name LIMIT #limit",
+         "GROUP BY name HAVING total(sessions) > 0 ORDER BY all_time DESC, name LIMIT #limit",
          NULL},
     [QUERY_trend] =
         {"SELECT session, started, app, host, device, shape, calls, total, p50, p99, share "
          "FROM {history} WHERE coalesce(kind, 0) = coalesce($kind, 0)"
          "[name? AND name = $name][app? AND app = $app][host? AND host = $host]"
          "[shape? AND shape = $shape][from? AND started >= $from][to? AND started < $to] "
-         "ORDER BY started, session LIMIT #limit",
+         "LIMIT #limit",
          NULL, .passes = true},
 };
 

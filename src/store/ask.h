@@ -68,6 +68,9 @@ struct ask_engine {
     /* Runs a->text. For GPUFL_E_FULL and GPUFL_E_TIMEOUT the caller makes the sentence. */
     int (*run)(struct ask *a, ask_take take, void *arg);
     int (*counts)(struct ask *a); /* answers question `counts` */
+    /* Appends what follows FROM for {history_sums}: rows with kind, app, name, sessions, calls and
+     * total, which add up to the sums of a workspace's history by kind, application and name. */
+    void (*history_sums)(struct ask *a);
 };
 
 struct ask {

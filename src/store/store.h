@@ -62,6 +62,8 @@ struct store_config {
     int64_t small_most;       /* DuckDB: bytes of rows in memory up to which sessions share files;
                                * 0: default; -1: each session has a file. ClickHouse: -1: rows are
                                * in the tables of their own from the first on */
+    size_t history_most;      /* DuckDB: rows of a history that lie in the order in which they came,
+                               * before they are stored by name; 0: default */
     const char *program;      /* executable that knows STORE_SELECT_WORD, for select; NULL: none */
     const char *select_login; /* ClickHouse: "name:password" of the users of select; NULL: none */
     int64_t query_limit;      /* ns for a question, then GPUFL_E_TIMEOUT; 0: default */

@@ -20,7 +20,9 @@ int main(int argc, char **argv)
         return 0;
     }
     suite.ops = &store_duckdb;
-    if (argc > 1 && strcmp(argv[1], "files") == 0)
+    if (argc > 1 && strcmp(argv[1], "files") == 0) {
         suite.config.small_most = -1;
+        suite.config.history_most = 1; /* rows are moved to the table by name at once */
+    }
     return cmocka_run_group_tests(cases, suite_setup, suite_teardown);
 }

@@ -105,6 +105,13 @@ static void put_where(struct ask *a, unsigned table)
     buf_str(&a->text, " AND");
 }
 
+static void put_history_sums(struct ask *a)
+{
+    buf_str(&a->text, "(SELECT kind, app, name, count(DISTINCT session) AS sessions, ");
+    ask_more(a, "total(calls) AS calls, total(total) AS total FROM {history} WHERE 1 = 1 "
+                "GROUP BY kind, app, name)");
+}
+
 static void put_value(struct ask *a, const char *name, const struct sql_arg *arg)
 {
     (void)name;
@@ -150,7 +157,7 @@ static int counts(struct ask *a)
 }
 
 static const struct ask_engine engine = {words,     clear, put_table, put_where,
-                                         put_value, run,   counts};
+                                         put_value, run,   counts,    put_history_sums};
 
 int click_ask_question(struct store *s, const struct store_question *q,
                        const struct store_visitor *v, struct err *e)

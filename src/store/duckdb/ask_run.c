@@ -3,6 +3,7 @@
 #include "store/duckdb/ask.h"
 
 #include "base/alloc.h"
+#include "store/duckdb/history.h"
 #include "store/duckdb/small.h"
 
 #include <string.h>
@@ -54,7 +55,17 @@ static void clear(struct ask *a)
 
 static void put_table(struct ask *a, unsigned table)
 {
-    small_read_table(&a->text, &((struct duck_ask *)a)->reading, table);
+    const struct small_reading *from = &((struct duck_ask *)a)->reading;
+    const struct store_value *name = ask_value(a, "name");
+    if (table == TABLE_history)
+        history_table(&a->text, from->file, name && !name->null ? &name->text : NULL);
+    else
+        small_read_table(&a->text, from, table);
+}
+
+static void put_history_sums(struct ask *a)
+{
+    history_sums(&a->text, ((struct duck_ask *)a)->reading.file);
 }
 
 static void put_where(struct ask *a, unsigned table)
@@ -121,7 +132,7 @@ static int counts(struct ask *a)
 }
 
 static const struct ask_engine engine = {words,     clear, put_table, put_where,
-                                         put_value, run,   counts};
+                                         put_value, run,   counts,    put_history_sums};
 
 static int ask_watched(struct duck_ask *d, const struct store_visitor *v, struct err *e)
 {

@@ -1,6 +1,7 @@
 /* duckdb.c - has the DuckDB engine's table of operations. */
 #include "store/append.h"
 #include "store/duckdb/ask.h"
+#include "store/duckdb/history.h"
 #include "store/duckdb/select.h"
 #include "store/duckdb/small.h"
 
@@ -26,7 +27,7 @@ const struct store_ops store_duckdb = {
     .scan_names = scan_all_names,
     .scan_unknown = scan_all_unknown,
     .query = ask_question,
-    .put_history = keep_history,
+    .put_history = history_keep,
     .parquet = keep_parquet,
     .size = session_size,
     .drop = session_drop,

@@ -3,6 +3,7 @@
  * Before the first question, everything outside the data folder is disabled for the life of the
  * instance: extensions, the network, other files. */
 #include "store/duckdb/engine.h"
+#include "store/duckdb/history.h"
 #include "store/duckdb/pack/pack.h"
 #include "store/duckdb/select.h"
 
@@ -214,6 +215,7 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
     int rc = open_folder(s, c->data, e);
     s->small_most = c->small_most < 0 ? 0 : c->small_most ? c->small_most : SMALL_MOST;
+    s->history_most = c->history_most ? c->history_most : HISTORY_MOVE_ROWS;
     if (rc == 0)
         rc = packs_open(&s->packs, s->root, e);
     if (rc == 0)

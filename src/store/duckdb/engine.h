@@ -44,6 +44,7 @@ struct store {
     struct shown_list shown;
     struct gate questions; /* for small sessions: as many as processors */
     int64_t small_most;    /* most bytes of a small session's rows; 0: no session is small */
+    size_t history_most;   /* rows of a history that are not stored by name yet (history.c) */
 
     struct session_list open;
     struct connection *idle; /* guarded by open.lock */
@@ -67,6 +68,7 @@ struct store_session {
     /* The number of columns of each table in the file; 0: no such table. Relaxed: the number is set
      * after the table has been made, and a table is never dropped. */
     _Atomic unsigned char have[TABLE_COUNT];
+    _Atomic unsigned char have_named; /* likewise, of `history_by_name` (history.c) */
 
     pthread_mutex_t write_lock; /* held by a thread that writes, or copies the file */
     struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
@@ -151,13 +153,16 @@ void session_free(struct listed *at);
  * null. */
 void session_table(struct buf *b, const struct store_session *ss, unsigned table);
 
+const char *session_type(enum cell_type type); /* of a column, in SQL */
+
 /* Puts "s1.main."kernel"", for an existing table. */
 void session_name(struct buf *b, const struct store_session *ss, unsigned table);
+void session_put_name(struct buf *b, const struct store_session *ss, const struct table *t);
 
-/* The functions put statements that make a table, add columns to an older one, and note the table
- * in `about`. */
-void session_create_table(struct buf *b, const struct store_session *ss, unsigned table);
-void session_add_columns(struct buf *b, const struct store_session *ss, unsigned table);
+/* Puts statements that make a table, or add the columns after the first `have` to an older one. The
+ * second function notes the table in `about`. */
+void session_make_table(struct buf *b, const struct store_session *ss, const struct table *t,
+                        unsigned have);
 void session_note_table(struct buf *b, const struct store_session *ss, unsigned table);
 
 /* ---- write.c ------------------------------------------------------------------------------- */
@@ -178,8 +183,6 @@ int write_begin_alone(struct store_session *ss, struct err *e);
 
 /* ---- keep.c -------------------------------------------------------------------------------- */
 
-int keep_history(struct store *s, const char *workspace, const struct store_history *of,
-                 size_t count, struct err *e);
 int keep_parquet(struct store_session *ss, enum record_type type, const char *path, struct err *e);
 void keep_clean(const struct store *s); /* removes what a killed process left */
 int keep_flaws(struct store *s, int (*take)(void *arg, const char *flaw), void *arg);

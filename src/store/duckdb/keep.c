@@ -1,9 +1,8 @@
-/* keep.c - keeps history, exports and backups, which outlive a session's rows. */
+/* keep.c - makes exports and backups of a session's rows. */
 #include "store/duckdb/write.h"
 
 #include "base/alloc.h"
 #include "base/file/file.h"
-#include "base/intern.h"
 #include "store/duckdb/small.h"
 
 #include <dirent.h>
@@ -15,128 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { KEPT_MAX = 1 << 24 /* sessions; for more, rows are searched */ };
-
-/* ---- history --------------------------------------------------------------------------------- */
-
-static int put_history_row(struct rows *r, const struct store_chunk *c, size_t row,
-                           const char *session, struct err *e)
-{
-    const struct store_query_def *def = &store_queries[QUERY_kernel_history];
-    rows_text(r, 0, session, strlen(session));
-    for (unsigned i = 1; i < def->column_count; i++) {
-        const struct store_vec *v = &c->columns[i];
-        if (!store_known(v, row))
-            rows_null(r, i);
-        else if (def->columns[i].type == STORE_INT)
-            rows_int(r, i, v->ints[row]);
-        else if (def->columns[i].type == STORE_REAL)
-            rows_real(r, i, v->reals[row]);
-        else
-            rows_text(r, i, v->texts[row].at, v->texts[row].len);
-    }
-    return rows_end(r, e);
-}
-
-/* Notes a session that has or may have rows. *news: it was not noted before. */
-static int note_kept(struct writer *w, const char *session, size_t len, bool *news)
-{
-    const uint64_t hash = intern_hash(session, len);
-    uint32_t index;
-    bool added;
-    int rc = keyed_put(&w->kept, &hash, &index, &added);
-    *news = index && added;
-    return rc;
-}
-
-static int read_kept(struct store_session *ss, struct err *e)
-{
-    struct writer *w = ss->writer;
-    struct sql q;
-    bool news;
-    int more = 1;
-    keyed_fini(&w->kept);
-    keyed_init(&w->kept, sizeof(uint64_t), sizeof(uint64_t), KEPT_MAX);
-    if (!ss->have[TABLE_history]) {
-        w->kept_read = true;
-        return 0;
-    }
-    buf_clear(&w->text);
-    buf_str(&w->text, "SELECT DISTINCT session FROM ");
-    session_name(&w->text, ss, TABLE_history);
-    int rc = sql_open(&q, ss->store->duck, w->connection->handle,
-                      &(struct sql_bound){buf_cstr(&w->text), NULL, 0}, e);
-    while (!rc && (more = sql_next(&q, e)) > 0)
-        for (size_t i = 0; !rc && i < q.page.rows; i++) {
-            struct store_text id = sql_text(&q, 0, i);
-            rc = note_kept(w, id.at, id.len, &news) ? err_nomem(e) : 0;
-        }
-    sql_close(&q);
-    rc = rc ? rc : more;
-    w->kept_read = rc == 0;
-    return rc;
-}
-
-/* Rows of a session that has none yet are added without searching all rows. */
-static int replace_history(struct store_session *ss, const char *session,
-                           const struct store_chunk *c, struct err *e)
-{
-    struct writer *w = ss->writer;
-    struct rows *r;
-    bool news = false;
-    int rc = w->kept_read ? 0 : read_kept(ss, e);
-    if (!rc && note_kept(w, session, strlen(session), &news))
-        rc = err_nomem(e);
-    if (!rc && !news && ss->have[TABLE_history]) {
-        const struct sql_arg of[] = {SQL_TEXT(session, strlen(session))};
-        buf_clear(&w->text);
-        buf_str(&w->text, "DELETE FROM ");
-        session_name(&w->text, ss, TABLE_history);
-        buf_str(&w->text, " WHERE session = $1");
-        rc = sql_run_with(ss->store->duck, w->connection->handle, buf_cstr(&w->text), of, 1, e);
-    }
-    rc = rc || !c->rows ? rc : write_table(ss, TABLE_history, &r, e);
-    for (size_t i = 0; !rc && i < c->rows; i++)
-        rc = put_history_row(r, c, i, session, e);
-    return rc;
-}
-
-static int history_ok(const struct store_history *h, struct err *e)
-{
-    const unsigned columns = store_queries[QUERY_kernel_history].column_count;
-    if (!store_id_ok(h->session))
-        return err_set(e, GPUFL_E_INVAL, "%.64s is no name of a session", h->session);
-    if (h->rows->rows && h->rows->column_count != columns)
-        return err_set(e, GPUFL_E_INVAL, "rows of history have %u columns", columns);
-    return 0;
-}
-
-/* Keeps all in one transaction, because for a small session most of the cost is that of a
- * transaction and its write to the disk. */
-int keep_history(struct store *s, const char *workspace, const struct store_history *of,
-                 size_t count, struct err *e)
-{
-    struct store_session *ss;
-    int rc = 0;
-    for (size_t i = 0; !rc && i < count; i++)
-        rc = history_ok(&of[i], e);
-    if (rc == 0)
-        rc = session_get_history(s, workspace, true, &ss, e);
-    if (rc)
-        return rc;
-    rc = write_begin_waiting(ss, e);
-    if (!rc) {
-        for (size_t i = 0; !rc && i < count; i++)
-            rc = replace_history(ss, of[i].session, of[i].rows, e);
-        if (rc)
-            write_rollback(ss);
-        else
-            rc = write_commit(ss, NULL, 0, e);
-    }
-    session_put(ss);
-    return rc;
-}
 
 /* ---- files ----------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #include "store/duckdb/engine.h"
 
 #include "store/batches.h"
+#include "store/duckdb/history.h"
 #include "store/duckdb/small.h"
 
 #include <string.h>
@@ -245,7 +246,8 @@ int scan_history(struct store *s, const char *workspace, ask_take take, void *ar
     if (rc)
         return rc == GPUFL_E_NOENT ? 0 : rc;
     buf_init(&text, SQL_TEXT_MAX);
-    table_text(&text, ss, TABLE_history);
+    buf_str(&text, "SELECT * FROM ");
+    history_table(&text, ss, NULL);
     buf_str(&text, " ORDER BY session");
     rc = run(ss, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
     buf_fini(&text);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/file/file.h"
 #include "base/process/sandbox.h"
+#include "store/duckdb/history.h"
 #include "store/duckdb/select_cells.h"
 
 #include <ctype.h>
@@ -166,6 +167,7 @@ static int read_tables(struct child *c, struct store_session *ss, struct err *e)
             struct store_text name = sql_text(&q, 0, i);
             int64_t columns = sql_int(&q, 1, i);
             int table = store_table_find(name.at, name.len);
+            history_note(ss, name, columns);
             if (table >= 0 && columns > 0 && columns <= RECORD_MAX_COLUMNS)
                 ss->have[table] = (unsigned char)columns;
         }

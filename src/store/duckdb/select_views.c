@@ -6,6 +6,7 @@
  * schema/records.def, where columns are only added. */
 #include "store/duckdb/select.h"
 
+#include "store/duckdb/history.h"
 #include "wire/record.h"
 
 #include <inttypes.h>
@@ -117,7 +118,7 @@ static void put_history(struct buf *b, const struct store_session *history)
 {
     static const struct store_session none; /* has no tables: only the columns */
     buf_str(b, "CREATE VIEW history AS SELECT * REPLACE (coalesce(kind, 0) AS kind) FROM ");
-    session_table(b, history ? history : &none, TABLE_history);
+    history_table(b, history ? history : &none, NULL);
     buf_str(b, " h;");
 }
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file/file.h"
 #include "base/log.h"
+#include "store/duckdb/history.h"
 #include "store/duckdb/session_twice.h"
 #include "store/duckdb/small.h"
 
@@ -26,13 +27,18 @@ static const char history[] = ".history"; /* cannot be the id of a session, whic
 
 /* ---- statements of a session --------------------------------------------------------------- */
 
-void session_name(struct buf *b, const struct store_session *ss, unsigned table)
+void session_put_name(struct buf *b, const struct store_session *ss, const struct table *t)
 {
     buf_printf(b, "%s.main.", ss->alias);
-    sql_name(b, store_table(table)->name);
+    sql_name(b, t->name);
 }
 
-static const char *sql_type(enum cell_type type)
+void session_name(struct buf *b, const struct store_session *ss, unsigned table)
+{
+    session_put_name(b, ss, store_table(table));
+}
+
+const char *session_type(enum cell_type type)
 {
     static const char *const names[] = {
         [CELL_INT] = "BIGINT",
@@ -53,7 +59,7 @@ void session_table(struct buf *b, const struct store_session *ss, unsigned table
     }
     buf_str(b, have ? "(SELECT rowid, *" : "(SELECT 0 AS rowid");
     for (unsigned i = have; i < t->column_count; i++) {
-        buf_printf(b, ", CAST(NULL AS %s) AS ", sql_type(t->columns[i].type));
+        buf_printf(b, ", CAST(NULL AS %s) AS ", session_type(t->columns[i].type));
         sql_name(b, t->columns[i].name);
     }
     if (have) {
@@ -65,30 +71,33 @@ void session_table(struct buf *b, const struct store_session *ss, unsigned table
     }
 }
 
-void session_create_table(struct buf *b, const struct store_session *ss, unsigned table)
+static void add_columns(struct buf *b, const struct store_session *ss, const struct table *t,
+                        unsigned have)
 {
-    const struct table *t = store_table(table);
+    for (unsigned i = have; i < t->column_count; i++) {
+        buf_str(b, "ALTER TABLE ");
+        session_put_name(b, ss, t);
+        buf_str(b, " ADD COLUMN ");
+        sql_name(b, t->columns[i].name);
+        buf_printf(b, " %s;", session_type(t->columns[i].type));
+    }
+}
+
+void session_make_table(struct buf *b, const struct store_session *ss, const struct table *t,
+                        unsigned have)
+{
+    if (have) {
+        add_columns(b, ss, t, have);
+        return;
+    }
     buf_str(b, "CREATE TABLE ");
-    session_name(b, ss, table);
+    session_put_name(b, ss, t);
     for (unsigned i = 0; i < t->column_count; i++) {
         buf_str(b, i ? ", " : " (");
         sql_name(b, t->columns[i].name);
-        buf_printf(b, " %s", sql_type(t->columns[i].type));
+        buf_printf(b, " %s", session_type(t->columns[i].type));
     }
     buf_str(b, ");");
-}
-
-void session_add_columns(struct buf *b, const struct store_session *ss, unsigned table)
-{
-    const struct table *t = store_table(table);
-    unsigned have = atomic_load_explicit(&ss->have[table], memory_order_relaxed);
-    for (unsigned i = have; i < t->column_count; i++) {
-        buf_str(b, "ALTER TABLE ");
-        session_name(b, ss, table);
-        buf_str(b, " ADD COLUMN ");
-        sql_name(b, t->columns[i].name);
-        buf_printf(b, " %s;", sql_type(t->columns[i].type));
-    }
 }
 
 void session_note_table(struct buf *b, const struct store_session *ss, unsigned table)
@@ -108,7 +117,7 @@ static int make_file(struct store_session *ss, struct connection *c, struct err 
     struct buf text;
     buf_init(&text, SQL_TEXT_MAX);
     buf_str(&text, "BEGIN;");
-    session_create_table(&text, ss, TABLE_about);
+    session_make_table(&text, ss, store_table(TABLE_about), 0);
     buf_str(&text, "INSERT INTO ");
     session_name(&text, ss, TABLE_about);
     buf_printf(&text, " VALUES ('', %d);COMMIT", FORMAT);
@@ -157,6 +166,8 @@ static int take_about(struct store_session *ss, const struct sql *q, struct err 
         struct store_text name = sql_text(q, 0, i);
         int64_t columns = sql_int(q, 1, i);
         int table = store_table_find(name.at, name.len);
+        if (history_note(ss, name, columns))
+            continue;
         if (!name.len && columns > FORMAT)
             return foreign(ss, "a newer version of this program wrote it", e);
         if (table >= 0 && columns > 0 && columns <= RECORD_MAX_COLUMNS)

@@ -27,7 +27,7 @@ static int make_table(struct store_session *ss, unsigned table, struct err *e)
 {
     struct writer *w = ss->writer;
     buf_clear(&w->text);
-    session_create_table(&w->text, ss, table);
+    session_make_table(&w->text, ss, store_table(table), 0);
     session_note_table(&w->text, ss, table);
     int rc = sql_run(ss->store->duck, w->connection->handle, buf_cstr(&w->text), e);
     w->made[table] = !rc;
@@ -64,7 +64,7 @@ static int upgrade(struct store_session *ss, struct connection *c, struct buf *t
     for (unsigned i = 0; i < TABLE_COUNT; i++)
         if (ss->have[i] && ss->have[i] < store_table(i)->column_count) {
             any = true;
-            session_add_columns(text, ss, i);
+            session_make_table(text, ss, store_table(i), ss->have[i]);
             session_note_table(text, ss, i);
         }
     buf_str(text, "COMMIT");

@@ -15,6 +15,7 @@ struct writer {
     struct buf text;                  /* of statements */
     struct keyed kept;                /* in the history: hashes of all sessions with rows there */
     bool kept_read;
+    size_t unmoved; /* in the history: about how many rows have not been moved (history.c) */
 };
 
 /* The functions put rows into tables; call them inside a transaction. */
