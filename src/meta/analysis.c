@@ -108,12 +108,51 @@ static int64_t weight(const struct meta_found *f)
     return f->severity * each + (f->gives_back < each ? f->gives_back : each - 1);
 }
 
+int64_t meta_some_sessions = 8192;
+
+/* Sets *few if fewer than meta_some_sessions of an application or host are asked for. */
+static int are_few(const struct meta_ask *ask, enum meta_statement_id s, const char *name,
+                   const struct meta_finding_query *q, bool *few)
+{
+    struct meta_args a = {0};
+    int64_t count = meta_some_sessions;
+    *few = false;
+    if (!name)
+        return 0;
+    meta_arg_text(&a, name);
+    meta_arg_int(&a, q->from);
+    meta_arg_int(&a, q->to ? q->to : INT64_MAX);
+    meta_arg_int(&a, meta_some_sessions);
+    int rc = meta_number(ask->m, ask->workspace, s, &a, &count, ask->e);
+    *few = count < meta_some_sessions;
+    return rc;
+}
+
+/* Chooses how findings are searched: few sessions are read one by one. Of many sessions most pages
+ * are full before all findings were read in their order. */
+static int search_by(const struct meta_ask *ask, const struct meta_finding_query *q,
+                     enum meta_statement_id *s)
+{
+    bool few;
+    *s = META_S_finding_search_app;
+    int rc = are_few(ask, META_S_session_some_app, q->app, q, &few);
+    if (!rc && !few) {
+        *s = META_S_finding_search_host;
+        rc = are_few(ask, META_S_session_some_host, q->host, q, &few);
+    }
+    if (!few)
+        *s = META_S_finding_search;
+    return rc;
+}
+
 int meta_finding_search(const struct meta_ask *ask, const struct meta_finding_query *q,
                         struct meta_page *page, struct meta_found **rows, size_t *count)
 {
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
+    enum meta_statement_id by;
     int rc = meta_page_begin(ask, page, META_KIND_INT, false, &c);
+    rc = rc ? rc : search_by(ask, q, &by);
     if (rc)
         return rc;
     meta_arg_text(&a, q->rule);
@@ -128,7 +167,7 @@ int meta_finding_search(const struct meta_ask *ask, const struct meta_finding_qu
     meta_arg_text(&a, c->id);
     meta_arg_int(&a, c->number);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    rc = meta_list(ask, META_S_finding_search, &a, META_ROW_found, rows, count);
+    rc = meta_list(ask, by, &a, META_ROW_found, rows, count);
     if (rc || !meta_page_more(page, count))
         return rc;
     const struct meta_found *last = &(*rows)[*count - 1];

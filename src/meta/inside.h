@@ -246,6 +246,10 @@ int meta_page_list(const struct meta_ask *ask, enum meta_statement_id s, enum me
 /* Forgets sums of days before `day`, by whole spans (rollups.c). */
 int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e);
 
+/* Findings of fewer sessions of an application or host are read session by session. Tests change
+ * it. */
+extern int64_t meta_some_sessions;
+
 /* ---- schema ------------------------------------------------------------------------------- */
 
 /* Migrates a database from its version to `to` (0: the newest), or returns an error with the

@@ -127,11 +127,16 @@ int meta_rollup_sums(const struct meta_ask *ask, const struct meta_rollup_query 
 int meta_rollup_days(const struct meta_ask *ask, const struct meta_rollup_query *q,
                      struct meta_page *page, struct meta_rollup_day **rows, size_t *count)
 {
-    static const enum meta_statement_id statements[] = {
-        [META_ROLLUP_DAY] = META_S_rollup_days,
-        [META_ROLLUP_APP] = META_S_rollup_days_app,
-        [META_ROLLUP_HOST] = META_S_rollup_days_host,
+    enum { ALL, OF_APP, OF_HOST, OF_COUNT };
+    static const enum meta_statement_id statements[][OF_COUNT] = {
+        [META_ROLLUP_DAY] = {META_S_rollup_days, META_S_rollup_days_of_app,
+                             META_S_rollup_days_of_host},
+        [META_ROLLUP_APP] = {META_S_rollup_days_app, META_S_rollup_days_app_of_app,
+                             META_S_rollup_days_app_of_host},
+        [META_ROLLUP_HOST] = {META_S_rollup_days_host, META_S_rollup_days_host_of_app,
+                              META_S_rollup_days_host_of_host},
     };
+    const int of = q->app ? OF_APP : q->host ? OF_HOST : ALL;
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
     int rc = meta_page_begin(ask, page, META_KIND_TEXT, true, &c);
@@ -141,12 +146,14 @@ int meta_rollup_days(const struct meta_ask *ask, const struct meta_rollup_query 
     meta_arg_int(&a, key_of(q->name));
     meta_arg_int(&a, q->from);
     meta_arg_int(&a, q->to);
-    meta_arg_text(&a, q->app);
-    meta_arg_text(&a, q->host);
     meta_arg_text(&a, c->text);
     meta_arg_int(&a, c->number);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    rc = meta_list(ask, statements[q->by], &a, META_ROW_rollup_day, rows, count);
+    if (of != ALL)
+        meta_arg_text(&a, q->app ? q->app : q->host);
+    if (of == OF_APP)
+        meta_arg_text(&a, q->host);
+    rc = meta_list(ask, statements[q->by][of], &a, META_ROW_rollup_day, rows, count);
     if (rc || !meta_page_more(page, count))
         return rc;
     const struct meta_rollup_day *last = &(*rows)[*count - 1];

@@ -330,6 +330,61 @@ static void test_choices_and_retention(void **state)
     assert_int_equal(n, 1);
 }
 
+/* Asks for findings in pages; puts the session and the number of each into text. */
+static void findings_text(struct fixture *f, const struct meta_finding_query *q, struct buf *text)
+{
+    struct meta_found *rows = NULL;
+    struct meta_page page = {.limit = 3};
+    size_t n = 0;
+    buf_clear(text);
+    do {
+        OK(meta_finding_search(ASK(f, "w1"), q, &page, &rows, &n));
+        for (size_t i = 0; i < n; i++)
+            buf_printf(text, "%s/%d ", rows[i].session, (int)rows[i].number);
+        page.after = page.next;
+    } while (page.next);
+    assert_int_equal(buf_error(text), 0);
+}
+
+/* Findings of few sessions are read session by session, those of many by weight: in one order. */
+TEST(test_findings_of_few_sessions)
+{
+    static const char *const apps[] = {NULL, "train", "infer", "none"};
+    static const char *const hosts[] = {NULL, "a", "b", "none"};
+    const int64_t some = meta_some_sessions;
+    struct fixture *f = *state;
+    struct buf few, many;
+    size_t longest = 0;
+    buf_init(&few, 4096);
+    buf_init(&many, 4096);
+    people_make(f);
+    for (int i = 0; i < 12; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "s%d", i);
+        session_make(f, "w1", id, i % 3 ? "train" : "infer", i % 2 ? "b" : "a", 100 + i);
+        const struct meta_analysis a = {.session = id, .kind = "report", .rules = "7"};
+        const struct meta_finding findings[] = {
+            {.rule = "sync_line", .severity = i % 3, .gives_back = 10 * (i % 5)},
+            {.number = 1, .rule = "spills", .severity = 1, .gives_back = 10}};
+        OK(meta_analysis_put(f->m, "w1", &a, findings, 2, &f->e));
+    }
+    for (int i = 0; i < 16; i++) {
+        const struct meta_finding_query q = {
+            .app = apps[i % 4], .host = hosts[i / 4], .from = 102, .to = 111};
+        meta_some_sessions = some;
+        findings_text(f, &q, &few);
+        meta_some_sessions = i % 2 ? 1 : 4; /* of some choices both, one or none are few */
+        findings_text(f, &q, &many);
+        meta_some_sessions = some;
+        assert_string_equal(buf_cstr(&few), buf_cstr(&many));
+        assert_true(few.len == 0 || i % 4 != 3);
+        longest = few.len > longest ? few.len : longest;
+    }
+    assert_true(longest > 80); /* 18 findings */
+    buf_fini(&few);
+    buf_fini(&many);
+}
+
 static void test_findings_across_sessions(void **state)
 {
     struct fixture *f = *state;
@@ -383,6 +438,7 @@ int meta_list_cases(void)
     const struct CMUnitTest tests[] = {
         CASE(test_every_order),
         CASE(test_every_filter),
+        CASE(test_findings_of_few_sessions),
         CASE(test_cursors_of_others),
         CASE(test_choices_and_retention),
         CASE(test_findings_across_sessions),

@@ -165,6 +165,86 @@ TEST(test_sums_by_day)
     FAILS(INVAL, meta_rollup_sums(ASK(f, "w1"), &q, &page, &sums, &n));
 }
 
+enum { PARTS = 60 };
+
+/* Returns whether a part counts in a row of an answer, or in any row (name NULL). */
+static bool counts_in(const struct meta_rollup_part *p, const struct meta_rollup_query *q,
+                      const struct meta_rollup_day *row)
+{
+    if (strcmp(p->kind, q->kind) != 0 || strcmp(p->name, q->name) != 0 || p->day < q->from ||
+        p->day >= q->to || (q->app && strcmp(p->app, q->app) != 0) ||
+        (q->host && strcmp(p->host, q->host) != 0))
+        return false;
+    const char *by = q->by == META_ROLLUP_APP ? p->app : q->by == META_ROLLUP_HOST ? p->host : "";
+    return !row || (p->day == row->day && strcmp(by, row->name) == 0);
+}
+
+/* Asks in pages, and compares each row with the parts that it sums, and all rows with all parts. */
+static void days_check(struct fixture *f, const struct meta_rollup_query *q,
+                       const struct meta_rollup_part parts[PARTS])
+{
+    struct meta_rollup_day *rows = NULL, last = {.name = "", .day = -1};
+    struct meta_page page = {.limit = 4};
+    int64_t sessions = 0, wanted = 0;
+    size_t n = 0;
+    do {
+        OK(meta_rollup_days(ASK(f, "w1"), q, &page, &rows, &n));
+        for (size_t i = 0; i < n; i++) {
+            int64_t counted = 0, calls = 0;
+            double total = 0;
+            for (int k = 0; k < PARTS; k++)
+                if (counts_in(&parts[k], q, &rows[i])) {
+                    counted++;
+                    calls += parts[k].calls;
+                    total += parts[k].total;
+                }
+            assert_int_equal(rows[i].sessions, counted);
+            assert_int_equal(rows[i].calls, calls);
+            assert_true(rows[i].total == total);
+            int order = strcmp(rows[i].name, last.name);
+            assert_true(order > 0 || (order == 0 && rows[i].day > last.day));
+            last = rows[i];
+            sessions += counted;
+        }
+        page.after = page.next;
+    } while (page.next);
+    for (int k = 0; k < PARTS; k++)
+        wanted += counts_in(&parts[k], q, NULL);
+    assert_int_equal(sessions, wanted);
+}
+
+/* Every grouping of the days of every choice of sessions. */
+TEST(test_days_of_all_choices)
+{
+    static const char *const apps[] = {NULL, "app0", "app2", "none"};
+    static const char *const hosts[] = {NULL, "host0", "host4", "none"};
+    static char names[PARTS][2][8];
+    struct fixture *f = *state;
+    struct meta_rollup_part parts[PARTS];
+    people_make(f);
+    for (int i = 0; i < PARTS; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "s%d", i);
+        snprintf(names[i][0], sizeof names[i][0], "app%d", i % 3);
+        snprintf(names[i][1], sizeof names[i][1], "host%d", i / 2 % 5);
+        parts[i] = (struct meta_rollup_part){"kernel",    0,           i % 7 * 9,
+                                             names[i][0], names[i][1], i % 4 ? "gemm" : "",
+                                             1 + i,       1 << i % 20};
+        session_make(f, "w1", id, parts[i].app, parts[i].host, 100);
+        OK(meta_rollup_put(f->m, "w1", id, &parts[i], 1, &f->e));
+    }
+    for (int choice = 0; choice < 4 * 4 * 3 * 2; choice++)
+        days_check(f,
+                   &(struct meta_rollup_query){.kind = "kernel",
+                                               .name = choice % 2 ? "" : "gemm",
+                                               .by = choice / 2 % 3,
+                                               .app = apps[choice / 6 % 4],
+                                               .host = hosts[choice / 24],
+                                               .from = 9,
+                                               .to = 54},
+                   parts);
+}
+
 /* A span of days is used if all of it is asked for, and its days otherwise: the answer is that of
  * an application, which is summed from days alone. */
 TEST(test_sums_of_spans)
@@ -231,8 +311,9 @@ static void test_gpus_of_one_name(void **state)
 
 int meta_rollup_cases(void)
 {
-    const struct CMUnitTest tests[] = {CASE(test_sums_outlive_sessions), CASE(test_sums_by_day),
-                                       CASE(test_sums_of_spans), CASE(test_lines_without_samples),
-                                       CASE(test_gpus_of_one_name)};
+    const struct CMUnitTest tests[] = {
+        CASE(test_sums_outlive_sessions), CASE(test_sums_by_day),
+        CASE(test_days_of_all_choices),   CASE(test_sums_of_spans),
+        CASE(test_lines_without_samples), CASE(test_gpus_of_one_name)};
     return cmocka_run_group_tests_name("sums", tests, NULL, NULL);
 }

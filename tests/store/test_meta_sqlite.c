@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file/file.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,13 +135,78 @@ static void test_damage_is_found(void **state)
     assert_true(*e.text);
 }
 
+/* A function that statements name; it is not called. */
+static void nothing(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    (void)values;
+    sqlite3_result_null(context);
+}
+
+/* Puts the steps by which SQLite would run a statement, a line for each. */
+static void plan_of(sqlite3 *db, enum meta_statement_id s, struct buf *plan)
+{
+    struct buf sql;
+    sqlite3_stmt *statement = NULL;
+    buf_init(&sql, 1 << 16);
+    buf_str(&sql, "EXPLAIN QUERY PLAN ");
+    assert_int_equal(meta_sql_expand(meta_statements[s].sql, &sql), 0);
+    if (sqlite3_prepare_v2(db, buf_cstr(&sql), -1, &statement, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", meta_statements[s].id, sqlite3_errmsg(db));
+    buf_clear(plan);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        buf_printf(plan, "%s\n", (const char *)sqlite3_column_text(statement, 3));
+    sqlite3_finalize(statement);
+    buf_fini(&sql);
+}
+
+/* SQLite chooses an index without knowing how many rows a table has. Statements that are asked
+ * often, or of a year, read few rows: with the wrong index they would read all sessions. */
+static void test_statements_use_their_indexes(void **state)
+{
+    static const struct {
+        enum meta_statement_id s;
+        const char *uses;
+    } wanted[] = {
+        {META_S_running_list, "SEARCH s USING INDEX sessions_live_host (workspace=?)"},
+        {META_S_host_list, "SEARCH s USING INDEX sessions_live_host (workspace=? AND host=?)"},
+        {META_S_session_silent, "USING INDEX sessions_live (workspace=? AND received<?)"},
+        {META_S_session_oldest, "USING INDEX sessions_started (workspace=? AND started>?)"},
+        {META_S_session_bytes, "USING INDEX sessions_started (workspace=? AND started>?)"},
+        {META_S_session_names_engine, "USING INDEX sessions_started (workspace=? AND started>?)"},
+        {META_S_session_names_app, "USING COVERING INDEX sessions_app (workspace=?)"},
+        {META_S_session_names_host, "USING COVERING INDEX sessions_host (workspace=?)"},
+        {META_S_finding_search, "SEARCH f USING INDEX findings_weight (workspace=?"},
+        {META_S_finding_search_app, "sessions_app (workspace=? AND app=? AND started>?"},
+        {META_S_finding_search_host, "sessions_host (workspace=? AND host=? AND started>?"},
+        {META_S_rollup_days, "INDEX rollup_daily_name (workspace=? AND key=? AND day>? AND day<?)"},
+        {META_S_rollup_days_app, "rollups_name_app (workspace=? AND kind=? AND key=?"},
+        {META_S_rollup_days_host, "rollups_name_host (workspace=? AND kind=? AND key=?"},
+        {META_S_rollup_days_host_of_app, "name_app (workspace=? AND kind=? AND key=? AND app=?)"},
+        {META_S_rollup_days_app_of_host, "name_host (workspace=? AND kind=? AND key=? AND host=?)"},
+        {META_S_rollup_forget, "(workspace=? AND kind=? AND key=? AND day=?)"},
+    };
+    struct fixture *f = *state;
+    struct buf plan;
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(f->config.path, &db), SQLITE_OK);
+    sqlite3_create_function(db, "strpos", 2, SQLITE_UTF8, NULL, nothing, NULL, NULL);
+    buf_init(&plan, 1 << 16);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        plan_of(db, wanted[i].s, &plan);
+        if (!strstr(buf_cstr(&plan), wanted[i].uses))
+            fail_msg("%s:\n%s", meta_statements[wanted[i].s].id, buf_cstr(&plan));
+    }
+    buf_fini(&plan);
+    sqlite3_close(db);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_only_the_owner_reads_it),
-        CASE(test_backup_is_a_store),
-        cmocka_unit_test(test_what_is_no_database),
-        CASE(test_damage_is_found),
+        CASE(test_only_the_owner_reads_it),         CASE(test_backup_is_a_store),
+        cmocka_unit_test(test_what_is_no_database), CASE(test_damage_is_found),
+        CASE(test_statements_use_their_indexes),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return failed + meta_cases();
