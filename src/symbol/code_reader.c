@@ -20,9 +20,11 @@ static const struct reader {
     int (*disassemble)(const char *program, const struct disassemble_request *q, int64_t deadline,
                        struct err *e);
     int (*lines)(const struct disassemble_request *q, int64_t deadline, struct err *e);
+    /* NULL: the program is run more than once for a file. */
+    void (*ahead)(const char *program, const struct disassemble_request *q);
 } readers[] = {
-    [VENDOR_CODE_CUBIN] = {cubin_disassemble, lines_of_cubin},
-    [VENDOR_CODE_AMDGPU] = {amdgpu_disassemble, amdgpu_lines},
+    [VENDOR_CODE_CUBIN] = {cubin_disassemble, lines_of_cubin, cubin_disassemble_ahead},
+    [VENDOR_CODE_AMDGPU] = {amdgpu_disassemble, amdgpu_lines, NULL},
 };
 
 const struct vendor *code_reader_vendor(const char *name, size_t *stem)
@@ -56,6 +58,18 @@ int code_reader_disassemble(const struct vendor *v, const char *program,
     struct disassemble_request whole = *q;
     whole.advice = v->disassembler.advice;
     return readers[v->disassembler.code].disassemble(program, &whole, deadline, e);
+}
+
+void code_reader_ahead(const struct vendor *v, const char *program,
+                       const struct disassemble_request *q)
+{
+    if (readers[v->disassembler.code].ahead)
+        readers[v->disassembler.code].ahead(program, q);
+}
+
+void code_reader_forget(void)
+{
+    disassembler_forget();
 }
 
 int code_reader_lines(const struct vendor *v, const struct disassemble_request *q, int64_t deadline,

@@ -25,6 +25,12 @@ const char *code_reader_advice(const struct vendor *v);
 int code_reader_disassemble(const struct vendor *v, const char *program,
                             const struct disassemble_request *q, int64_t deadline, struct err *e);
 
+/* Starts the disassembler for a later code_reader_disassemble with the same program, file and
+ * functions, so that several files are read at once; code_reader_forget ends what was not read. */
+void code_reader_ahead(const struct vendor *v, const char *program,
+                       const struct disassemble_request *q);
+void code_reader_forget(void);
+
 /* Calls q->fn for instructions by the file's own table of lines, without text. Deadline and results
  * are those of code_reader_disassemble. */
 int code_reader_lines(const struct vendor *v, const struct disassemble_request *q, int64_t deadline,

@@ -20,9 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     FUNCTIONS_AT_ONCE = 256,  /* functions of one run of the disassembler */
+    OBJECTS_AT_ONCE = 4,      /* runs at the same time, on as many cores: each takes memory */
     GROUP_ROWS = 2048,        /* rows in a line of the log */
     ROWS_MOST = 1 << 20,      /* rows of a session */
     TIME_MOST_MS = 60 * 1000, /* for the whole session */
@@ -269,6 +271,32 @@ static int run_object(struct run *r, struct program *programs, int64_t deadline,
     return rc ? rc : lines;
 }
 
+/* Starts the disassembler for the first functions of an object that will be read later. */
+static void look_ahead(struct symbolize *z, struct program *programs, const int64_t *object)
+{
+    struct run r = {.z = z, .object = object};
+    struct err e = {0};
+    char path[PATH_MAX];
+    uint32_t at = 0;
+    const struct vendor *v = symbolize_kept_code(z, object, path, sizeof path);
+    const struct program *p = v && file_exists(path) ? program_of(programs, v) : NULL;
+    if (!p || !p->found)
+        return;
+    gather(&r, &z->disassembled, path, &at, &e);
+    if (r.count)
+        code_reader_ahead(
+            v, p->path,
+            &(struct disassemble_request){.file = path, .functions = r.numbers, .count = r.count});
+    code_symbols_close(&r.symbols);
+}
+
+/* Returns how many objects are disassembled at once. */
+static uint32_t objects_at_once(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > OBJECTS_AT_ONCE ? OBJECTS_AT_ONCE : cores > 1 ? (uint32_t)cores : 1;
+}
+
 /* Counts the number of functions without instructions, and of those whose code was kept. */
 struct lacking {
     size_t all, kept;
@@ -350,6 +378,7 @@ int symbolize_code(struct symbolize *z, bool here, char *lacks)
     struct program *programs = NULL;
     struct run r = {.z = z};
     int64_t deadline = clock_mono() + TIME_MOST_MS * INT64_C(1000000);
+    uint32_t started = 0, most = objects_at_once();
     int rc = 0;
     if (!may_disassemble(z, here))
         return 0;
@@ -364,6 +393,8 @@ int symbolize_code(struct symbolize *z, bool here, char *lacks)
         struct err e = {0};
         r.object = z->objects.rows + (size_t)i * z->objects.width;
         symbolize_progress_say(z, "module of device code", i, z->objects.row_count);
+        for (; most > 1 && started < z->objects.row_count && started < i + most; started++)
+            look_ahead(z, programs, z->objects.rows + (size_t)started * z->objects.width);
         if (!run_object(&r, programs, deadline, &e)) {
             note_missing(z, r.object);
             continue;
@@ -374,6 +405,7 @@ int symbolize_code(struct symbolize *z, bool here, char *lacks)
         lack(z, "%.300s", e.text);
     }
 done:
+    code_reader_forget();
     mem_free(r.rows);
     mem_free(programs);
     return rc;

@@ -22,6 +22,14 @@ static void take_line(void *arg, char *line)
     disassembly_line(arg, line);
 }
 
+void cubin_disassemble_ahead(const char *program, const struct disassemble_request *q)
+{
+    char list[LIST_MOST];
+    put_numbers(q, list, sizeof list);
+    char *argv[] = {(char *)program, "-c", "-gi", "-fun", list, (char *)q->file, NULL};
+    disassembler_ahead(&(struct disassembler_run){.program = program, .argv = argv});
+}
+
 int cubin_disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
                       struct err *e)
 {

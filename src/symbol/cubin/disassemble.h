@@ -15,6 +15,9 @@
  * Instructions that were reported before a failure are right. */
 int cubin_disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
                       struct err *e);
+/* Starts nvdisasm for a later call with the same program, file and functions: see
+ * disassembler_ahead. */
+void cubin_disassemble_ahead(const char *program, const struct disassemble_request *q);
 
 /* ---- nvdisasm's output, for tests ----------------------------------------------------------- */
 

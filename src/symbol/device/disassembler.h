@@ -35,4 +35,14 @@ enum { DISASSEMBLER_TEXT_MOST = 1024 };
  * such a file can give) or _IO with a sentence. */
 int disassembler_run(const struct disassembler_run *r, int64_t deadline, struct err *e);
 
+/* Starts the program of a later disassembler_run, which then reads what this program prints: it
+ * reads and parses the file meanwhile, as its output waits in a pipe. At most DISASSEMBLERS_AHEAD
+ * are started; more calls do nothing, like calls that fail. Called by the owner's thread, as are
+ * the others. */
+void disassembler_ahead(const struct disassembler_run *r);
+/* Ends programs that were started ahead and not read. */
+void disassembler_forget(void);
+
+enum { DISASSEMBLERS_AHEAD = 4 };
+
 #endif

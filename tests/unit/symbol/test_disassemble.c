@@ -8,6 +8,7 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #define SECOND INT64_C(1000000000)
 
@@ -167,6 +168,40 @@ TEST(test_failures)
     assert_int_equal(t.count, 0);
 }
 
+/* Programs that were started ahead run at the same time: the first one ends only after the second
+ * one has begun, and each is started once. Those that nobody reads are ended. */
+TEST(test_ahead)
+{
+    struct reported first = {0}, second = {0};
+    struct err e = {0};
+    const uint32_t functions[] = {12, 148};
+    char body[4096];
+    int64_t late = clock_mono() + 60 * SECOND;
+    tmpdir_write("text", text, sizeof text - 1);
+    snprintf(body, sizeof body,
+             "echo run >> %s/runs; case $5 in a.*) read go < %s/fifo;; b.*) echo go > %s/fifo;; "
+             "*) exec sleep 1000;; esac; exec cat %s/text",
+             tmpdir, tmpdir, tmpdir, tmpdir);
+    const char *program = script(body);
+    assert_int_equal(mkfifo(tmpdir_path("fifo"), 0600), 0);
+    const struct disassemble_request a = {"a.cubin", functions, 2, take, &first, ""},
+                                     b = {"b.cubin", functions, 2, take, &second, ""},
+                                     c = {"c.cubin", functions, 2, take, &second, ""};
+    cubin_disassemble_ahead(program, &a);
+    cubin_disassemble_ahead(program, &b);
+    assert_int_equal(cubin_disassemble(program, &a, late, &e), 0);
+    assert_int_equal(cubin_disassemble(program, &b, late, &e), 0);
+    check(&first);
+    check(&second);
+    for (int i = 0; i < 2 * DISASSEMBLERS_AHEAD; i++)
+        cubin_disassemble_ahead(program, &c);
+    disassembler_forget();
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+    struct stat runs;
+    assert_int_equal(stat(tmpdir_path("runs"), &runs), 0);
+    assert_in_range(runs.st_size, 2 * 4, (2 + DISASSEMBLERS_AHEAD) * 4);
+}
+
 TEST(test_find)
 {
     char path[PATH_MAX];
@@ -190,7 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),    cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_program), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_ahead),   cmocka_unit_test(test_find),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
