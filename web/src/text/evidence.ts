@@ -38,6 +38,8 @@ export const evidence = {
     activity_ns: "GPU idle during this activity",
     activity_samples: "Samples of this activity",
     activity_half_width_ns: "This activity: ± at 95 %",
+    compiled_new: "Compilations followed by kernels new in name or grid",
+    compiled_grids: "Compilations followed by another grid of a known kernel",
     samples: "Samples",
     half_width_ns: "± at 95 %",
     lines: "Lines",
