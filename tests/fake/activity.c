@@ -380,7 +380,7 @@ void activity_op(const struct fake_op *given)
                 "a graph ran, and both kinds of copies were recorded: it would fault");
     client_must(!copies || !pc_enabled(),
                 "a graph ran, copies were recorded and counters sampled: it would fault");
-    /* As in the real library, the record of a graph's whole launch stands for its kernels. */
+    /* The record of a graph's whole launch stands for its kernels, as in the real library. */
     bool whole = op.work == FAKE_KERNEL && op.graph && activity_enabled(CUPTI_KIND_GRAPH_TRACE);
     if (!activity_enabled(work[op.work].kind) || whole)
         return;

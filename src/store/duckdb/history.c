@@ -114,6 +114,15 @@ static void put_sum(struct buf *b, const char *sign, const char *column)
                sign, column);
 }
 
+/* Puts the sums of calls and time, up to the rows that are summed. */
+static void put_sums_from(struct buf *b, const char *sign)
+{
+    put_sum(b, sign, "calls");
+    buf_str(b, ", ");
+    put_sum(b, sign, "total");
+    buf_str(b, " FROM (");
+}
+
 /* Puts the sums of the rows that were not moved yet. */
 static void put_new_sums(struct buf *b, const struct store_session *ss)
 {
@@ -275,10 +284,7 @@ static int add_sums(struct store_session *ss, struct err *e)
     buf_str(b, " SELECT (SELECT coalesce(max(made), 0) + 1 FROM ");
     session_put_name(b, ss, &sums);
     buf_str(b, "), kind, app, name, sum(sessions), ");
-    put_sum(b, "", "calls");
-    buf_str(b, ", ");
-    put_sum(b, "", "total");
-    buf_str(b, " FROM (");
+    put_sums_from(b, "");
     put_new_sums(b, ss);
     buf_str(b, " UNION ALL SELECT kind, app, name, sessions, calls, total FROM ");
     session_put_name(b, ss, &sums);
@@ -426,10 +432,7 @@ static int remove_rows(struct store_session *ss, const char *session, struct err
     buf_str(b, " SELECT (SELECT coalesce(max(made), 0) FROM ");
     session_put_name(b, ss, &sums);
     buf_str(b, "), coalesce(kind, 0) AS of_kind, app, name, -1, ");
-    put_sum(b, "-", "calls");
-    buf_str(b, ", ");
-    put_sum(b, "-", "total");
-    buf_str(b, " FROM (");
+    put_sums_from(b, "-");
     put_moved(b, ss, NULL);
     buf_str(b, ") WHERE session = $1 GROUP BY of_kind, app, name");
     rc = run(ss, &of, 1, e);
