@@ -161,7 +161,7 @@ static struct candidate *pop_ended(struct analysis *a, int64_t now)
 /* [lock held] */
 static void take_news(struct analysis *a, const struct loader_news *n)
 {
-    struct candidate *s = find_candidate(a, n->workspace, n->session);
+    struct candidate *s = n->counts_only ? NULL : find_candidate(a, n->workspace, n->session);
     if (s) {
         int64_t before = s->due ? s->at : INT64_MAX;
         set_state(a, s, true, s->busy);

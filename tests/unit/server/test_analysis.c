@@ -450,6 +450,25 @@ TEST(test_turns)
     assert_true(await_report("live", &head));
 }
 
+/* Counts that are written after a session's end have nothing for its report. */
+TEST(test_counts_are_no_news)
+{
+    struct ingest_answer a;
+    struct analysis_stats before, after;
+    start(1000000, 0);
+    send_lines("ended", 5);
+    ingest_complete(fix.intake.ingest, "w", "ended", &a);
+    fixture_drain(&fix);
+    assert_true(analysis_wait(analysis, PATIENCE_NS));
+    analysis_stats(analysis, &before);
+    analysis_news(analysis,
+                  &(struct loader_news){.workspace = "w", .session = "ended", .counts_only = true});
+    assert_true(analysis_wait(analysis, PATIENCE_NS));
+    analysis_stats(analysis, &after);
+    assert_int_equal(before.reports, after.reports);
+    check_report("ended");
+}
+
 /* A session with much that waits to be loaded is left alone until that is done. */
 TEST(test_after)
 {
@@ -590,6 +609,7 @@ int main(void)
     const struct CMUnitTest tests[] = {T(test_final),
                                        T(test_live),
                                        T(test_turns),
+                                       T(test_counts_are_no_news),
                                        T(test_after),
                                        T(test_missing),
                                        T(test_device_becomes_known),

@@ -12,12 +12,12 @@
 static const int64_t LEAST = 500000000, MOST = 5000000000; /* ns between a session's counts */
 static const int64_t EACH = 31250000; /* for each session that is open: 32 writes a second */
 
-void loader_report(struct loader_thread *t, struct row_writer *g, uint64_t rows, uint64_t kernels,
-                   bool ended)
+void loader_report(struct loader_thread *t, struct row_writer *g, struct loader_news n)
 {
     const struct loader_config *c = &t->loader->config;
-    const struct loader_news n = {g->s->workspace, g->s->session, rows,
-                                  kernels,         ended,         loader_thread_lag(t)};
+    n.workspace = g->s->workspace;
+    n.session = g->s->session;
+    n.lag = loader_thread_lag(t);
     if (c->news)
         c->news(c->arg, &n);
 }

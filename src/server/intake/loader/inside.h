@@ -127,9 +127,8 @@ void loader_hold(const struct row_writer *g, struct loader_queue_load *sum);
 /* Returns true if the counts in the small tables should be updated. */
 bool loader_counts_due(const struct loader_thread *t, const struct row_writer *g, int64_t now);
 void loader_put_counts(struct loader_thread *t, struct row_writer *g);
-/* Reports to the session's listeners that it has more rows (0: new counts), or that it ended. */
-void loader_report(struct loader_thread *t, struct row_writer *g, uint64_t rows, uint64_t kernels,
-                   bool ended);
+/* Tells the session's listeners what is new of it; n without its names and lag. */
+void loader_report(struct loader_thread *t, struct row_writer *g, struct loader_news n);
 
 /* Appends the frame that ends a session to the journal, so that the end has its place in the
  * order. */

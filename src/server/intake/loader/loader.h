@@ -44,6 +44,7 @@ struct loader_news {
     uint64_t rows;    /* committed now */
     uint64_t kernels; /* of these rows, those of kernels */
     bool ended;       /* it is complete */
+    bool counts_only; /* its counts were written, and nothing was committed */
     int64_t lag;      /* ns that the next frame has waited to be loaded */
 };
 

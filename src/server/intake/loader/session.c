@@ -254,7 +254,7 @@ void loader_note_commit(struct loader_thread *t, struct row_writer *g, uint64_t 
         loader_put_counts(t, g);
     newest_samples_report(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
                           g->s->session, clock_real());
-    loader_report(t, g, rows, kernels, false);
+    loader_report(t, g, (struct loader_news){.rows = rows, .kernels = kernels});
 }
 
 void loader_commit(struct loader_thread *t, struct row_writer *g)
@@ -334,7 +334,7 @@ static void ended(struct loader_thread *t, struct row_writer *g, int rc, const s
     else
         row_writer_release(g, &g->ends);
     g->announce_end = false;
-    loader_report(t, g, 0, 0, true);
+    loader_report(t, g, (struct loader_news){.ended = true});
 }
 
 void loader_end(struct loader_thread *t, struct row_writer *g)
@@ -501,7 +501,8 @@ bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now)
     }
     if (loader_counts_due(t, g, now)) {
         loader_put_counts(t, g);
-        loader_report(t, g, 0, 0, false); /* followers of the session ask for its counts */
+        /* Followers of the session ask for its counts. */
+        loader_report(t, g, (struct loader_news){.counts_only = true});
     }
     /* Others want the room of what has ended; the public client may still send a late window, and
      * then its decoder must know the names. */
