@@ -191,20 +191,42 @@ static struct store_value value(int64_t v)
     return (struct store_value){.i = v};
 }
 
+/* This is the value of a parameter, by the parameter's name. */
+struct named {
+    const char *name;
+    struct store_value value;
+};
+
+enum { NAMED_MAX = 6 };
+
+/* args: up to NAMED_MAX, then one without a name; a parameter that is not named is left out. */
 static size_t ask(struct store *s, struct store_session *ss, enum store_query q,
-                  const struct store_value *args)
+                  const struct named args[NAMED_MAX])
 {
+    const struct store_query_def *def = &store_queries[q];
+    struct store_value values[STORE_PARAMS_MAX];
     size_t rows = 0;
-    OK(ops->query(s, &(struct store_question){"bench", ss, q, args},
+    for (unsigned p = 0; p < STORE_PARAMS_MAX; p++)
+        values[p] = (struct store_value){.null = true};
+    for (unsigned i = 0; args && i < NAMED_MAX && args[i].name; i++) {
+        unsigned p = 0;
+        while (p < def->param_count && strcmp(def->params[p].name, args[i].name) != 0)
+            p++;
+        if (p == def->param_count) {
+            fprintf(stderr, "bench_store: %s has no parameter %s\n", def->id, args[i].name);
+            exit(1);
+        }
+        values[p] = args[i].value;
+    }
+    OK(ops->query(s, &(struct store_question){"bench", ss, q, values},
                   &(struct store_visitor){.arg = &rows, .chunk = count_chunk}, e));
     return rows;
 }
 
-static const struct store_value none = {.null = true};
-
 static void ask_top(struct store *s, struct store_session *ss, const char *how)
 {
-    const struct store_value args[] = {none, none, none, none, value(0), value(20), value(0)};
+    const struct named args[NAMED_MAX] = {
+        {"order", value(0)}, {"limit", value(20)}, {"offset", value(0)}};
     double at = now(), worked = cpu();
     size_t rows = ask(s, ss, QUERY_kernels, args);
     printf("top kernels, %s: %.1f ms, %.1f ms of CPU (%zu rows)\n", how, (now() - at) * 1e3,
@@ -224,14 +246,17 @@ static void ask_windows(struct store *s, struct store_session *ss, enum store_qu
         x = x * 6364136223846793005u + 1442695040888963407u;
         int64_t width = level < 0 ? 50000000 : 1000 * TILE_WIDTH(level);
         int64_t at = from + (int64_t)((x >> 1) % (uint64_t)(to - from));
-        const struct store_value of_level = value(level < 0 ? 0 : level), begin = value(at),
-                                 end = value(at + width);
-        const struct store_value list = {.list = lanes, .list_count = 4};
-        const struct store_value tiles[] = {of_level, list, begin, end, value(1)};
-        const struct store_value spans[] = {of_level, list, begin, end, value(5000)};
-        const struct store_value events[] = {list, begin, end, value(20000)};
+        struct named args[NAMED_MAX] = {
+            {"lanes", {.list = lanes, .list_count = 4}},
+            {"from", value(at)},
+            {"to", value(at + width)},
+            {q == QUERY_tiles ? "step" : "limit", value(q == QUERY_tiles   ? 1
+                                                        : q == QUERY_spans ? 5000
+                                                                           : 20000)}};
+        if (level >= 0)
+            args[4] = (struct named){"level", value(level)};
         double begun = now();
-        rows += ask(s, ss, q, q == QUERY_tiles ? tiles : q == QUERY_spans ? spans : events);
+        rows += ask(s, ss, q, args);
         took[i] = (now() - begun) * 1e3;
     }
     qsort(took, ROUNDS, sizeof *took, by_value);
@@ -270,16 +295,20 @@ static int64_t bound(struct store *s, struct store_session *ss, bool last)
 static void ask_all(struct store *s, struct store_session *ss)
 {
     int64_t from = bound(s, ss, false), to = bound(s, ss, true), mid = from + (to - from) / 2;
-    const struct store_value window[] = {
-        value(from + (to - from) / 3), value(mid), none, none, value(0), value(20), value(0)};
-    const struct store_value name[] = {value(7), value(100)};
-    double at = now();
+    const struct named window[NAMED_MAX] = {{"from", value(from + (to - from) / 3)},
+                                            {"to", value(mid)},
+                                            {"order", value(0)},
+                                            {"limit", value(20)},
+                                            {"offset", value(0)}};
+    const struct named name[NAMED_MAX] = {{"name", value(7)}, {"limit", value(100)}};
+    const struct named only_name[NAMED_MAX] = {{"name", value(7)}};
+    double at;
     ask_top(s, ss, "warm");
     at = now();
     ask(s, ss, QUERY_kernels, window);
     printf("top kernels of a sixth of the time: %.1f ms\n", (now() - at) * 1e3);
     at = now();
-    ask(s, ss, QUERY_kernel_histogram, name);
+    ask(s, ss, QUERY_kernel_histogram, only_name);
     printf("histogram of a kernel: %.1f ms\n", (now() - at) * 1e3);
     at = now();
     ask(s, ss, QUERY_kernel_configs, name);
@@ -287,8 +316,10 @@ static void ask_all(struct store *s, struct store_session *ss)
     at = now();
     ask(s, ss, QUERY_lanes, NULL);
     printf("lanes: %.1f ms\n", (now() - at) * 1e3);
-    const struct store_value search[] = {
-        {.text = {"_42CUDA", 7}}, none, value(mid), value(0), value(50)};
+    const struct named search[NAMED_MAX] = {{"pattern", {.text = {"_42CUDA", 7}}},
+                                            {"from", value(mid)},
+                                            {"back", value(0)},
+                                            {"limit", value(50)}};
     at = now();
     ask(s, ss, QUERY_search, search);
     printf("search by name: %.1f ms\n", (now() - at) * 1e3);
