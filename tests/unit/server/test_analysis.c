@@ -198,12 +198,20 @@ static void check_rollups(int64_t calls)
     region_fini(&mem);
 }
 
+/* Ends the session, and returns when it is loaded and analysed. */
+static void finish(const char *session)
+{
+    struct ingest_answer a;
+    ingest_complete(fix.intake.ingest, "w", session, &a);
+    fixture_drain(&fix);
+    assert_true(analysis_wait(analysis, PATIENCE_NS));
+}
+
 /* The recorded session of the examples: report, flame data, findings, history, use of the GPU. */
 TEST(test_final)
 {
     static const char *const parts[] = {"system", "scope", "device", "code"};
     char session[STORE_ID_MAX], path[4096];
-    struct ingest_answer a;
     struct meta_analysis row;
     struct region mem;
     start(0, EVERY_NS);
@@ -213,9 +221,7 @@ TEST(test_final)
                  getenv("GPUFL_SOURCE_DIR") ? getenv("GPUFL_SOURCE_DIR") : "../..", parts[i]);
         send_file(session, path);
     }
-    ingest_complete(fix.intake.ingest, "w", session, &a);
-    fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, PATIENCE_NS));
+    finish(session);
     check_report(session);
     char *flame = document(session, ANALYSIS_FLAME, &mem, &row);
     assert_non_null(flame);
@@ -327,7 +333,6 @@ TEST(test_device_becomes_known)
     struct meta_session entry;
     struct meta_page page = {0};
     struct store_session *ss;
-    struct ingest_answer a;
     struct region mem;
     struct buf b;
     size_t len, count;
@@ -348,9 +353,7 @@ TEST(test_device_becomes_known)
     send_more("known", &b, &offset);
     put_device(&b, false, 132);
     send_more("known", &b, &offset);
-    ingest_complete(fix.intake.ingest, "w", "known", &a);
-    fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, PATIENCE_NS));
+    finish("known");
     check_report("known");
     assert_int_equal(store_duckdb.get(fix.store, "w", "known", false, &ss, NULL), 0);
     const struct wire_visitor rows = {.arg = &stored, .batch = take_device};
@@ -379,7 +382,6 @@ TEST(test_monitor_holds_nothing)
 {
     struct meta_usage_sum *days;
     struct meta_page page = {0};
-    struct ingest_answer a;
     struct region mem;
     struct buf b;
     size_t len, count;
@@ -404,9 +406,7 @@ TEST(test_monitor_holds_nothing)
     const struct monitor_row counts = {.time = 5000000000, .rounds = 5};
     encode_rows(&b, RECORD_monitor, (const int64_t *)&counts, 1);
     send_more("watch", &b, &offset);
-    ingest_complete(fix.intake.ingest, "w", "watch", &a);
-    fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, PATIENCE_NS));
+    finish("watch");
     region_init(&mem, 1 << 20);
     assert_int_equal(meta_usage_days(&(struct meta_ask){fix.meta, "w", &mem, NULL},
                                      &(struct meta_days){META_BY_GPU, 0, 100000, NULL}, &page,
@@ -425,13 +425,10 @@ TEST(test_monitor_holds_nothing)
 TEST(test_live)
 {
     struct meta_analysis_head head = {0};
-    struct ingest_answer a;
     start(1000000, EVERY_NS);
     send_lines("live", 50);
     assert_true(await_report("live", &head) && !head.final && head.records == 500);
-    ingest_complete(fix.intake.ingest, "w", "live", &a);
-    fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, PATIENCE_NS));
+    finish("live");
     check_report("live");
 }
 
@@ -439,34 +436,15 @@ TEST(test_live)
 TEST(test_turns)
 {
     struct meta_analysis_head head = {0};
-    struct ingest_answer a;
     start(1000000, INT64_C(3600000000000));
     send_lines("ended", 5);
-    ingest_complete(fix.intake.ingest, "w", "ended", &a);
-    fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, PATIENCE_NS));
+    finish("ended");
+    analysis_news(analysis,
+                  &(struct loader_news){.workspace = "w", .session = "ended", .counts_only = true});
+    assert_true(analysis_wait(analysis, PATIENCE_NS)); /* counts have nothing for a report */
     analysis_news(analysis, &(struct loader_news){.workspace = "w", .session = "ended"});
     send_lines("live", 50);
     assert_true(await_report("live", &head));
-}
-
-/* Counts that are written after a session's end have nothing for its report. */
-TEST(test_counts_are_no_news)
-{
-    struct ingest_answer a;
-    struct analysis_stats before, after;
-    start(1000000, 0);
-    send_lines("ended", 5);
-    ingest_complete(fix.intake.ingest, "w", "ended", &a);
-    fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, PATIENCE_NS));
-    analysis_stats(analysis, &before);
-    analysis_news(analysis,
-                  &(struct loader_news){.workspace = "w", .session = "ended", .counts_only = true});
-    assert_true(analysis_wait(analysis, PATIENCE_NS));
-    analysis_stats(analysis, &after);
-    assert_int_equal(before.reports, after.reports);
-    check_report("ended");
 }
 
 /* A session with much that waits to be loaded is left alone until that is done. */
@@ -609,7 +587,6 @@ int main(void)
     const struct CMUnitTest tests[] = {T(test_final),
                                        T(test_live),
                                        T(test_turns),
-                                       T(test_counts_are_no_news),
                                        T(test_after),
                                        T(test_missing),
                                        T(test_device_becomes_known),
