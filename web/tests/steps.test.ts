@@ -1,7 +1,7 @@
 // The steps of a report: reading them, finding slow ones, the differences of a slow step, and choosing what to draw if there are
 // many.
 import { describe, expect, it } from "vitest";
-import { differencesOf, digitsOf, stepsOf, thinned, typicalOf, type Step } from "../src/pages/steps/steps";
+import { baseOf, differencesOf, digitsOf, stepsOf, thinned, typicalOf, type Step } from "../src/pages/steps/steps";
 import { steps as text } from "../src/text/steps";
 
 const item = (start: number, duration: number, busy: number, kernels = 10, steady = true, alike = true) => ({ start_ns: start, duration_ns: duration, busy_ns: busy, idle_ns: duration - busy, kernels, session: 1, alike, steady });
@@ -31,6 +31,7 @@ describe("steps", () => {
   it("the typical one is nearest to the median, and of the steady part", () => {
     expect(typicalOf(stepsOf(part()))?.number).toBe(2);
     expect(typicalOf(stepsOf(part({ lengths: { median_ns: 880 } })))?.number).toBe(4);
+    expect([null, "", "4", "0", "99", "x"].map((chosen) => baseOf(stepsOf(part()), chosen)?.number)).toEqual([2, 2, 4, 2, 2, 2]);
   });
   it("differ by what explains a tenth of their length, and by kernels", () => {
     const { items } = stepsOf(part());
@@ -53,7 +54,7 @@ describe("drawing", () => {
 
 describe("the sentence about slow steps", () => {
   it("is a sentence for any number of them", () => {
-    const said = ["0", "1", "3"].map((slow) => text.slow(slow, "1.5", "7").split(".").slice(0, 2).join("."));
+    const said = ["0", "1", "3"].map((slow) => text.slow(slow, "1.5").split(".").slice(0, 2).join("."));
     expect(said).toEqual(["No step is slow: none lasts 1.5 times the median or longer", "1 step is slow: at least 1.5 times the median", "3 steps are slow: at least 1.5 times the median"]);
   });
 });

@@ -35,7 +35,8 @@ static const struct cmd_text view_text = {
     "to this user alone, by gpufl-server, which ends when the page is closed, or with\n"
     "Ctrl-C. What was loaded is kept next to the sessions, or in the user's cache, so\n"
     "that the next start is quick. The page follows running programs, and shows\n"
-    "sessions that begin later. One session is opened, several are listed.\n",
+    "sessions that begin later. One session is opened, several are listed. Of a\n"
+    "command with several processes of which one used the GPU, that one is opened.\n",
     "Examples:\n"
     "  gpufl view run1                    in the browser\n"
     "  gpufl view --no-browser run1       prints the address, for a tunnel\n"
@@ -248,15 +249,19 @@ static void load(struct view *v)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-/* The page opens the only session there is, and lists several. What follows # stays in the browser:
- * the page reads it (web/src/pages/fleet/LocalHome.tsx). */
+/* The page opens the only session there is, or the only one of a command's that used the GPU, and
+ * lists several. What follows # stays in the browser: the page reads it
+ * (web/src/pages/fleet/LocalHome.tsx). */
 static void put_link(const struct view *v, char *link, size_t size)
 {
     static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyz"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.";
     const char *id = v->sessions.count == 1 ? v->sessions.items[0].id : "";
     bool plain = *id && id[strspn(id, letters)] == '\0';
-    snprintf(link, size, "%s%s%s", v->server.link, plain ? "#session=" : "", plain ? id : "");
+    if (v->sessions.count > 1)
+        snprintf(link, size, "%s#sessions=%zu", v->server.link, v->sessions.count);
+    else
+        snprintf(link, size, "%s%s%s", v->server.link, plain ? "#session=" : "", plain ? id : "");
 }
 
 static int say(const struct view *v)

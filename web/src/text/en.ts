@@ -14,7 +14,12 @@ export const en = {
     local: "Local server",
     viaLink: "Shared session",
   },
-  local: { loading: "The session is being loaded", loadingText: "The page opens it as soon as it is there." },
+  local: {
+    loading: "The session is being loaded",
+    loadingText: "The page opens it as soon as it is there.",
+    several: "The sessions are being loaded",
+    severalText: "The page opens the one that used the GPU, or lists them.",
+  },
   live: { open: "live", closed: "not live", openText: "Changes arrive as they happen.", closedText: "There is no live connection; the page asks every few seconds." },
   names: { copy: "Copy the whole name" },
   forms: { cancel: "Cancel", done: "Done", copy: "Copy", copied: "Copied", copyFailed: "Select and copy by hand", close: "Close", save: "Save", saved: "Saved", remove: "Remove" },

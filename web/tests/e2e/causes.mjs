@@ -243,7 +243,7 @@ async function onlyItsPages(page) {
   check(page.url() === before, `view: keys lead to ${page.url()}`);
 }
 
-/** `gpufl view` opens one session and lists several, and has nothing else. */
+/** `gpufl view` opens one session, or the only one of a command that used the GPU, lists several, and has nothing else. */
 async function view(folder, then) {
   const cache = mkdtempSync(path.join(tmpdir(), "gpufl-cache-"));
   const child = spawn(path.join(bin, "gpufl"), ["view", "--no-browser", "--cache", cache, folder], { stdio: ["ignore", "pipe", "inherit"] });
@@ -273,6 +273,14 @@ async function views(session) {
     await page.waitForURL(`**/sessions/${session}/insights`);
     await page.locator(".finding").first().waitFor();
     await shots(page, "causes-view");
+  });
+  // A program with a process that compiles: the other one used the GPU.
+  await view(path.join(data, "../../../tests/data/answers/clean_compile"), async (page) => {
+    await page.waitForURL("**/sessions/*/insights");
+    await page.getByRole("heading", { level: 1 }).first().waitFor();
+    const rows = (await ask(page, "sessions")).rows;
+    const open = rows.find((row) => page.url().includes(row.id));
+    check(rows.length === 2 && open?.kernels > 0 && rows.some((row) => row.kernels === 0), `view: opened ${page.url()} of ${JSON.stringify(rows.map((row) => [row.id, row.kernels]))}`);
   });
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-two-"));
   try {

@@ -87,6 +87,26 @@ async function sorted(id) {
   await page.waitForURL(/sort=kernels/);
 }
 
+/** Each step is compared with the one whose number is typed, until the median one is chosen again. */
+async function compared(id) {
+  await page.goto(`${origin}/sessions/${id}/steps`);
+  const { steps } = await ask(`sessions/${id}/steps`);
+  const field = page.getByLabel("Compare with step");
+  const usual = await field.inputValue();
+  await field.fill("");
+  await field.pressSequentially("50");
+  await page.waitForURL(/with=50/);
+  await page.getByText("Differences of each step are relative to step 50.").waitFor();
+  await page.getByRole("button", { name: /^Step/ }).click();
+  const [first, base] = steps.items.map(({ idle_ns }) => idle_ns).filter((_, at) => at === 0 || at === 49);
+  const said = plain(await page.locator(".table tbody tr[aria-rowindex='2']").innerText());
+  check(said.includes(first > base ? "idle +" : "idle −"), `compared: step 1 with step 50: ${said}`);
+  await page.getByRole("button", { name: /^Duration/ }).click();
+  await page.getByText("compared with", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Compare with the median step" }).click();
+  await page.waitForFunction((number) => document.querySelector("input[type=number]").value === number && !location.search.includes("with="), usual);
+}
+
 /** With more steps than a report lists the page shows those that it gets, and says so. */
 async function many(key) {
   const made = session("many-steps", "long");
@@ -130,6 +150,7 @@ try {
   const loop = await view(byScope, "steps-scope", 'by the scope "train_step"');
   await onTimeline(loop, "scope");
   await sorted(byScope);
+  await compared(bySequence);
   await many(key);
   await none(key);
 } catch (error) {

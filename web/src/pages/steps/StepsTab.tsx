@@ -1,7 +1,7 @@
 // StepsTab.tsx - the steps that a run repeats: how long they last, where each is on the timeline,
-// and what slow steps have more of than the step of median length.
+// and what slow steps have more of than the step of median length, or each step than a chosen one.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { onSession, useApi } from "../../api/use";
 import { count, duration, exact, moments } from "../../format/format";
 import { Link } from "../../router/Link";
@@ -14,7 +14,7 @@ import { Table } from "../../ui/Table";
 import { longestOf } from "../insights/evidence";
 import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
-import { differencesOf, digitsOf, SLOW, stepsOf, typicalOf, type Difference, type Step, type Steps } from "./steps";
+import { baseOf, differencesOf, digitsOf, SLOW, stepsOf, type Difference, type Step, type Steps } from "./steps";
 import { StepsPlot } from "./StepsPlot";
 
 const LIVE_MS = 5000;
@@ -34,20 +34,22 @@ const time = (id: "duration" | "busy" | "idle"): Col => ({
 const signed = ({ what, by }: Difference): string => text.differences[what](`${by > 0 ? "+" : ""}${what === "kernels" ? count(by).replace("-", "−") : duration(by)}`);
 
 interface Reference {
-  typical: Step | null;
+  base: Step | null;
+  chosen: boolean; // by the reader: each step is compared, not only unusual ones
   devices: number;
   settled: boolean;
   digits: 3 | 6; // decimals of a step's begin
 }
 
-function State({ step, of: { typical, devices, settled } }: { step: Step; of: Reference }) {
+function State({ step, of: { base, chosen, devices, settled } }: { step: Step; of: Reference }) {
   const isStartUp = settled && !step.steady;
-  const differences = typical && (step.slow || isStartUp || !step.alike) ? differencesOf(step, typical, devices) : [];
+  const differences = base && (chosen || step.slow || isStartUp || !step.alike) ? differencesOf(step, base, devices) : [];
   return (
     <span className="step-state small" title={differences.map(signed).join(", ")}>
       {step.slow && <span className="chip chip-warn">{text.isSlow}</span>}
       {isStartUp && <span className="chip">{text.isStartUp}</span>}
       {!step.alike && <span className="chip">{text.isOther}</span>}
+      {chosen && step === base && <span className="chip">{text.isBase}</span>}
       {differences.length > 0 && <span className="differences">{differences.map(signed).join(", ")}</span>}
     </span>
   );
@@ -88,14 +90,38 @@ function useOrder(): [SortingState, (sorting: SortingState) => void] {
 
 const ruleOf = ({ by, scope, kernel }: Steps): string => (by === "scope" ? text.byScope(scope) : kernel ? text.byKernel(kernel) : text.byOptimizer);
 
-function Summary({ steps, typical }: { steps: Steps; typical: Step | null }) {
+/** Chooses the step that others are compared with; the choice is in the address. */
+function Base({ steps, base, chosen }: { steps: Steps; base: Step; chosen: boolean }) {
+  const { query } = usePlace();
+  const [typed, setTyped] = useState<string | null>(null); // what the field shows while it has the focus
+  const choose = (number: string) => go(withQuery(location.pathname, query, { with: number }), true);
+  const type = (value: string) => {
+    setTyped(value);
+    if (baseOf(steps, value)?.number === Number(value)) choose(value);
+  };
+  return (
+    <p className="row small">
+      <label className="row">
+        {text.compareWith}
+        <input className="field" type="number" min={1} max={steps.items.length} value={typed ?? base.number} onChange={({ target }) => type(target.value)} onBlur={() => setTyped(null)} />
+      </label>
+      {chosen && (
+        <button type="button" onClick={() => choose("")}>
+          {text.compareMedian}
+        </button>
+      )}
+    </p>
+  );
+}
+
+function Summary({ steps, base, chosen }: { steps: Steps; base: Step | null; chosen: boolean }) {
   const slow = steps.items.filter((step) => step.slow).length;
   const after = steps.startUp === null ? text.unsteady[steps.why] : text.startUp(duration(steps.startUp), count(steps.inStartUp));
   return (
     <>
       <p className="steps-found">{[text.found(count(steps.count), duration(steps.median), duration(steps.p95), ruleOf(steps)), after].filter(Boolean).join(" ")}</p>
       <p className="quiet small">
-        {[typical && text.slow(count(slow), String(SLOW), count(typical.number)), steps.devices > 1 && text.gpus(count(steps.devices)), steps.leftOut > 0 && text.leftOut(count(steps.items.length), count(steps.count))].filter(Boolean).join(" ")}
+        {[base && text.slow(count(slow), String(SLOW)), base && text.relative(count(base.number), chosen), steps.devices > 1 && text.gpus(count(steps.devices)), steps.leftOut > 0 && text.leftOut(count(steps.items.length), count(steps.count))].filter(Boolean).join(" ")}
       </p>
     </>
   );
@@ -103,13 +129,16 @@ function Summary({ steps, typical }: { steps: Steps; typical: Step | null }) {
 
 function Found({ session, steps }: { session: string; steps: Steps }) {
   const [sorting, sort] = useOrder();
-  const typical = useMemo(() => typicalOf(steps), [steps]);
-  const columns = useMemo(() => columnsFor(session, { typical, devices: steps.devices, settled: steps.startUp !== null, digits: digitsOf(steps) }), [session, steps, typical]);
+  const wanted = usePlace().query.get("with");
+  const base = useMemo(() => baseOf(steps, wanted), [steps, wanted]);
+  const chosen = base !== null && String(base.number) === wanted;
+  const columns = useMemo(() => columnsFor(session, { base, chosen, devices: steps.devices, settled: steps.startUp !== null, digits: digitsOf(steps) }), [session, steps, base, chosen]);
   return (
     <div className="stack">
       <Panel title={text.heading} aside={text.plotText}>
         <div className="panel-body stack">
-          <Summary steps={steps} typical={typical} />
+          <Summary steps={steps} base={base} chosen={chosen} />
+          {base && <Base steps={steps} base={base} chosen={chosen} />}
           <StepsPlot items={steps.items} devices={steps.devices} />
         </div>
       </Panel>

@@ -89,6 +89,9 @@ export function typicalOf({ items, median, startUp }: Steps): Step | null {
   return best;
 }
 
+/** The step that others are compared with: the chosen one, by its number, or else the typical one. */
+export const baseOf = (steps: Steps, chosen: string | null): Step | null => steps.items.find((step) => String(step.number) === chosen) ?? typicalOf(steps);
+
 export interface Difference {
   what: "idle" | "busy" | "kernels";
   by: number; // ns, or a count
