@@ -26,6 +26,13 @@ describe("functions of waits", () => {
     expect(shortFunction("stream_executor::gpu::(anonymous namespace)::LoadKernel(std::string const&, int)")).toBe("gpu::LoadKernel(string const&, int)");
     expect(shortFunction("stream_executor::gpu::internal::details::CudaStream::Memcpy(void*)")).toBe("internal::details::CudaStream::Memcpy(void*)");
     expect(shortFunction("stream_executor::gpu::CudaStream::WaitFor(stream_executor::Event*)")).toBe("gpu::CudaStream::WaitFor(Event*)");
+    expect(shortFunction("void at::native::gpu_kernel_impl<__nv_hdl_wrapper_t<false, __nv_dl_tag<void (*)(at::Tensor&, float), 1u>, float (float, bool)> >(at::TensorIteratorBase&, float const&)")).toBe("at::native::gpu_kernel_impl<…>");
+    expect(shortFunction("auto at::native::_efficient_attention_backward(at::Tensor const&, long)")).toBe("at::native::_efficient_attention_backward");
+    expect(shortFunction("std::vector<int> make<float>(int)")).toBe("make<float>(int)");
+    expect(shortFunction("bool std::operator< <char>(int)")).toBe("std::operator< <char>(int)");
+    expect(shortFunction("Task::operator()(int) const")).toBe("Task::operator()(int) const");
+    expect(shortFunction("Task::operator bool() const")).toBe("Task::operator bool() const");
+    expect(shortFunction("std::ostream& operator<<(std::ostream&)")).toBe("operator<<(ostream&)");
     expect(shortFunction("train_step")).toBe("train_step");
     expect(shortFunction("(anonymous)")).toBe("(anonymous)");
   });

@@ -6,13 +6,44 @@ const FUNCTION_MOST = 44; // letters: two lines of a narrow column
 
 const PARAMETERS_MOST = 20;
 
-/** A C++ function as a row has room for it: without the first of its namespaces, and with its parameters only if they are short,
- * because they distinguish functions of one name. */
+interface Parts {
+  path: string; // with namespaces and template arguments, without the type that is returned
+  parameters: string; // with their brackets; "": none
+}
+
+/** The parts of a C++ function's name. Template arguments may have brackets and spaces of their own. */
+function partsOf(name: string): Parts {
+  let depth = 0;
+  let from = 0;
+  for (let at = 0; at < name.length; at++) {
+    const operator = /^operator(?:[^\w\s(]{1,3}(?: (?=<))?|\(\))/.exec(name.slice(at, at + 12))?.[0];
+    if (operator && !/\w/.test(name[at - 1] ?? "")) at += operator.length - 1;
+    else if (name[at] === "<") depth++;
+    else if (name[at] === ">") depth--;
+    else if (depth === 0 && name[at] === " " && !name.slice(from, at).endsWith("operator")) from = at + 1;
+    else if (depth === 0 && name[at] === "(" && at > from) return { path: name.slice(from, at), parameters: name.slice(at) };
+  }
+  return depth === 0 && from < name.length ? { path: name.slice(from), parameters: "" } : { path: name, parameters: "" };
+}
+
+/** Template arguments that have no room are "<…>". */
+function withoutLong(path: string): string {
+  let [depth, from, out] = [0, 0, ""];
+  for (let at = 0; at < path.length; at++) {
+    if (path[at] === "<" && depth++ === 0) out += path.slice(from, (from = at));
+    if (path[at] !== ">" || --depth !== 0) continue;
+    out += at + 1 - from > PARAMETERS_MOST ? "<…>" : path.slice(from, at + 1);
+    from = at + 1;
+  }
+  return depth === 0 ? out + path.slice(from) : path;
+}
+
+/** A C++ function as a row has room for it: without the first of its namespaces, and with its parameters and template arguments
+ * only if they are short, because they distinguish functions of one name. */
 export function shortFunction(name: string): string {
-  const named = name.replaceAll("(anonymous namespace)::", "");
-  const at = named.indexOf("(");
-  const parameters = at < 0 ? "" : named.slice(at).replace(/\w+::/g, "");
-  let short = (at < 0 ? named : named.slice(0, at)) + (parameters.length <= PARAMETERS_MOST ? parameters : "");
+  const { path, parameters: all } = partsOf(name.replaceAll("(anonymous namespace)::", ""));
+  const parameters = all.replace(/\w+::/g, "");
+  let short = withoutLong(path) + (parameters.length <= PARAMETERS_MOST ? parameters : "");
   while (short.length > FUNCTION_MOST && /^\w+::/.test(short)) short = short.replace(/^\w+::/, "");
   return short || name;
 }
