@@ -7,10 +7,12 @@
 #include "capture/session/mark.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,6 +67,16 @@ static pid_t process(int number, int code)
     close(to_us[0]);
     close(to_us[1]);
     return child;
+}
+
+/* Kills a process and returns when it has ended, and with it its copy of the socket. */
+static void end(pid_t pid)
+{
+    struct pollfd ended = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+    assert_true(ended.fd >= 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(poll(&ended, 1, -1), 1);
+    close(ended.fd);
 }
 
 static void check(const struct marks *m, int number, bool known, int expected)
@@ -155,7 +167,7 @@ TEST(children_of_others)
     check(&m, 2, kernel_reports(), SIGKILL);
     check(&m, 3, false, 0); /* it has not ended */
     check(&m, 4, false, 0);
-    assert_int_equal(kill(runs, SIGKILL), 0);
+    end(runs);
     process(4, 1);
     marks_forget(&m);
     assert_int_equal(m.began, 0);
@@ -169,6 +181,7 @@ TEST(many)
 {
     struct marks m;
     marks_open(&m, RUN);
+    assert_true(m.fd >= 0);
     int before = dup(m.fd), after;
     close(before);
     for (int i = 0; i < MANY; i++) {
