@@ -1,6 +1,6 @@
 """Another thread's frames while everything else ends: threads, code objects, chunks of frames, processes.
 
-Usage: other_hostile.py library.so SAMPLES. Prints one JSON object."""
+Usage: other_hostile.py library.so SAMPLES SECONDS. Ends after so many samples, or after that time. Prints one JSON object."""
 import ctypes
 import json
 import os
@@ -116,7 +116,7 @@ def check():
 
 def main():
     status = lib.other_open().decode()
-    samples = int(sys.argv[2])
+    samples, seconds = (int(word) for word in sys.argv[2:])
     sys.setrecursionlimit(6000)
     threading.stack_size(64 << 20)
     main_is_found = lib.other_is_main()
@@ -125,7 +125,7 @@ def main():
     begun = time.monotonic()
     kinds = [(born_and_ended, 30), (execs, 10), (depths, 60), (generators, 200), (interpreters, 2), (forks, 3)]
     deep_thread = None
-    while lib.other_samples() < samples:
+    while lib.other_samples() < samples and time.monotonic() - begun < seconds:
         for work, rounds in kinds:
             if work is depths:
                 deep_thread = threading.Thread(target=lambda: (lib.other_register(), depths(rounds)))
