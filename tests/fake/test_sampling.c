@@ -356,8 +356,8 @@ TEST(launching_at_exit)
         run_all(&r, &(struct run_setup){
                         .options = i < 2 ? LIST("-e", "PcSampling", "--pc-kernels", collect)
                                          : LIST("-e", "PcSampling", "--pc-kernels", collect,
-                                                "--duration", "100ms"),
-                        .program = LIST("300", "ms=300", "storm=4", "exit=5")});
+                                                "--duration", "400ms"),
+                        .program = LIST("300", "ms=900", "storm=4", "exit=5")});
         check_program(&r, EXIT_CODE);
         assert_true(json_is_true(at(r.report, "ledger.final")));
         assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
