@@ -324,7 +324,7 @@ void disassembler_forget(void)
 int disassembler_run(const struct disassembler_run *r, int64_t deadline, struct err *e)
 {
     static struct output o; /* owner's thread */
-    struct running now;
+    struct running now = {.process = SPAWNED_NONE, .output = -1};
     o.run = r;
     o.len = 0;
     o.skipping = false;
