@@ -456,9 +456,9 @@ TEST(deep_samples_and_then_counts)
     run_free(&r);
 }
 
-/* Samples and counts are of contexts and modules that are made and destroyed meanwhile. The contexts
- * take some 400 ms: counting begins before the first module is unloaded, which ends it, also where
- * the machine is busy. */
+/* Samples and counts are of contexts and modules that are made and destroyed meanwhile. The
+ * contexts take some 400 ms: counting begins before the first module is unloaded, which ends it,
+ * also where the machine is busy. */
 TEST(deep_with_contexts_and_modules)
 {
     struct run r;
