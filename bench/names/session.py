@@ -7,10 +7,10 @@
 Names are those of tests/data/names/kernels.txt, each with another first number, or with a number at its end. Each kernel
 is launched once.
 """
+import argparse
 import json
 import os
 import re
-import sys
 
 ROWS = 4096  # of a line
 SESSION = "5a1c9f0e-7b3d-4e62-8f14-2d6b0c9e7a35"
@@ -30,7 +30,11 @@ def put(out, kind, columns):
 
 
 def main():
-    folder, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 100000
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("kernels", nargs="?", type=int, default=100000)
+    args = parser.parse_args()
+    folder, count = args.folder, args.kernels
     with open(os.path.join(HERE, "../../tests/data/names/kernels.txt")) as f:
         known = [line.rstrip("\n").split("\t")[1] for line in f]
     where = os.path.join(folder, SESSION)

@@ -36,6 +36,7 @@ BAD = (
     ("docs/a.md", "See /ho" + "me/me/x.\n", "docs/a.md:1: absolute path of somebody's machine"),
     ("examples/bad.cu", f"/* X. */\n/* {OVER} */\n", "examples/bad.cu:2: comment of 107 letters"),
     ("examples/bad.cu", f"/* X,\n{OVER} */\n", "examples/bad.cu:2: comment of 104 letters"),
+    ("left/a.log", "x\n", "left/a.log:1: the project has no folder left"),
     ("README.md", "Nothing is to " + "be had.\n", "README.md:1: \"to be had\": write: available"),
     ("README.md", "All but " + "for one.\n", "README.md:1: \"but for\": write: except"),
     ("README.md", "CUPTI is let " + "go of.\n", "README.md:1: \"let go of\": write: detach"),

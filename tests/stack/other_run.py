@@ -24,8 +24,8 @@ CHECKED_LEAST = {"real": 0.9, "flutter": 0.9, "switches": 0.25}
 # target is 0.3 %.
 IMPOSSIBLE_MOST = {"real": 0.00003, "flutter": 0.001, "switches": 0.001}
 HEADLESS_MOST = 0.00003
-# Before 3.11 frames are allocated one by one. In one run of five the deep ones of this program get other addresses each
-# time, and a sample then takes a system call a frame, 1.2 ms instead of 0.02: so the time is bounded as well.
+# 3.9 allocates frames one by one. In about one run of five the deep ones of this program get other addresses each time,
+# and a sample then takes a system call a frame, 1.2 ms instead of 0.02: so the time is bounded as well.
 HOSTILE_SECONDS, HOSTILE_LEAST = 300, 10000
 PATIENCE, PATIENCE_EACH = 900, 0.001  # s, and for each sample: a busy machine takes some 0.1 ms for one
 OFF_MOST = 0.05       # by how much the samples' share in the collector may differ from the interpreter's

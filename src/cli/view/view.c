@@ -35,8 +35,8 @@ static const struct cmd_text view_text = {
     "to this user alone, by gpufl-server, which ends when the page is closed, or with\n"
     "Ctrl-C. What was loaded is kept next to the sessions, or in the user's cache, so\n"
     "that the next start is quick. The page follows running programs, and shows\n"
-    "sessions that begin later. One session is opened, several are listed. Of a\n"
-    "command with several processes of which one used the GPU, that one is opened.\n",
+    "sessions that begin later. One session is opened, several are listed. If\n"
+    "only one process of a command used the GPU, its session is opened.\n",
     "Examples:\n"
     "  gpufl view run1                    in the browser\n"
     "  gpufl view --no-browser run1       prints the address, for a tunnel\n"
@@ -249,8 +249,8 @@ static void load(struct view *v)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-/* The page opens the only session there is, or the only one of a command's that used the GPU, and
- * lists several. What follows # stays in the browser: the page reads it
+/* The page opens the only session there is. It lists several, unless only one process of their
+ * command used the GPU. What follows # stays in the browser: the page reads it
  * (web/src/pages/fleet/LocalHome.tsx). */
 static void put_link(const struct view *v, char *link, size_t size)
 {

@@ -127,7 +127,7 @@ void loader_hold(const struct row_writer *g, struct loader_queue_load *sum);
 /* Returns true if the counts in the small tables should be updated. */
 bool loader_counts_due(const struct loader_thread *t, const struct row_writer *g, int64_t now);
 void loader_put_counts(struct loader_thread *t, struct row_writer *g);
-/* Tells the session's listeners what is new of it; n without its names and lag. */
+/* Reports to the session's listeners what is new of it. n: without its names and lag. */
 void loader_report(struct loader_thread *t, struct row_writer *g, struct loader_news n);
 
 /* Appends the frame that ends a session to the journal, so that the end has its place in the
