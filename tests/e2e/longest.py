@@ -301,7 +301,7 @@ def sessions():
 
 def main():
     rules, wrong, placed, left = collections.Counter(), [], 0, []
-    activities = Activities(f"{root}/src/analyze/model/idle/activity.def")
+    activities = Activities(f"{root}/src/analyze/model/threads/activity.def")
     kinds = sequences.Kinds(f"{root}/src/symbol/names/kinds.def")
     for folder in sorted(set(sessions())):
         done = subprocess.run([gpufl, "report", "--json", folder], capture_output=True, text=True)

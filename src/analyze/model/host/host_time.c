@@ -2,10 +2,10 @@
 #include "analyze/model/host/host_time.h"
 
 #include "analyze/common/cells.h"
-#include "analyze/model/idle/calls.h"
 #include "analyze/model/idle/lines.h"
-#include "analyze/model/idle/looks.h"
 #include "analyze/model/model.h"
+#include "analyze/model/threads/calls.h"
+#include "analyze/model/threads/looks.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/order.h"

@@ -2,8 +2,8 @@
 #include "analyze/model/idle/gap.h"
 
 #include "analyze/common/cells.h"
-#include "analyze/model/idle/calls.h"
 #include "analyze/model/model.h"
+#include "analyze/model/threads/calls.h"
 
 enum { STEPS_MOST = 256 /* calls of a thread that are looked at for one gap */ };
 

@@ -5,9 +5,9 @@
  * launch of its thread. Without such rows, and with other processes on the device, only what ran
  * after the gap can decide. */
 #include "analyze/common/cells.h"
-#include "analyze/model/idle/calls.h"
 #include "analyze/model/idle/gap.h"
 #include "analyze/model/model.h"
+#include "analyze/model/threads/calls.h"
 
 enum {
     BURST_LEAST = 8,   /* so many activities back to back cannot be launched as fast one by one */

@@ -3,12 +3,12 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
-#include "analyze/model/idle/calls.h"
 #include "analyze/model/idle/gap.h"
 #include "analyze/model/idle/lead.h"
-#include "analyze/model/idle/plans.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/path.h"
+#include "analyze/model/threads/calls.h"
+#include "analyze/model/threads/plans.h"
 #include "base/alloc.h"
 #include "base/err.h"
 

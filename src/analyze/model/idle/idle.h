@@ -21,19 +21,19 @@
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 #define GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 
-#include "analyze/model/idle/activity.h"
 #include "analyze/model/idle/captured.h"
 #include "analyze/model/idle/cause.h"
 #include "analyze/model/idle/changed.h"
 #include "analyze/model/idle/engines.h"
 #include "analyze/model/idle/gap_list.h"
-#include "analyze/model/idle/holders.h"
 #include "analyze/model/idle/lines.h"
-#include "analyze/model/idle/looks.h"
 #include "analyze/model/idle/others.h"
 #include "analyze/model/idle/parts.h"
 #include "analyze/model/idle/spans.h"
 #include "analyze/model/system/devices.h"
+#include "analyze/model/threads/activity.h"
+#include "analyze/model/threads/holders.h"
+#include "analyze/model/threads/looks.h"
 #include "base/buf.h"
 #include "base/keyed.h"
 

@@ -2,8 +2,8 @@
 #include "analyze/model/idle/lead.h"
 
 #include "analyze/common/cells.h"
-#include "analyze/model/idle/calls.h"
 #include "analyze/model/model.h"
+#include "analyze/model/threads/calls.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/order.h"

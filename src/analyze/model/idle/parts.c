@@ -2,7 +2,7 @@
 #include "analyze/model/idle/parts.h"
 
 #include "analyze/common/cells.h"
-#include "analyze/model/idle/looks.h"
+#include "analyze/model/threads/looks.h"
 
 #include <stddef.h>
 #include <string.h>

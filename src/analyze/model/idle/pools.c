@@ -4,10 +4,10 @@
  * are one pool, and small ones share a pool with the other small classes of their thread and cause.
  * The scope of a share is that of the gaps with its looks. */
 #include "analyze/common/cells.h"
-#include "analyze/model/idle/looks.h"
 #include "analyze/model/idle/operators.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/path.h"
+#include "analyze/model/threads/looks.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/order.h"

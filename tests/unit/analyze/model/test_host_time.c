@@ -3,7 +3,7 @@
 #include "analyze/model/host/host_time.h"
 #include "tests/test.h"
 
-#include "analyze/model/idle/looks.h"
+#include "analyze/model/threads/looks.h"
 #include "tests/unit/support/program.h"
 #include "tests/unit/support/rows.h"
 

@@ -1,6 +1,6 @@
 /* test_idle_activity.c - tests activities of the host by frames: files and functions of installed
  * versions, similar names that do not count, and the resulting findings. */
-#include "analyze/model/idle/activity.h"
+#include "analyze/model/threads/activity.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 
@@ -117,7 +117,7 @@ TEST(test_frames)
 
 #define ACTIVITY_FRAME(id, file, function, source) {file, function},
 static const char *const rows[][2] = {
-#include "analyze/model/idle/activity.def"
+#include "analyze/model/threads/activity.def"
 };
 
 /* Every row of the table decides some frame above. */

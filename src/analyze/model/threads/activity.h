@@ -2,8 +2,8 @@
  *
  * The line of such time is still the user's; the activity says what the host did there. Called by
  * the owner's thread only. */
-#ifndef GPUFL_ANALYZE_MODEL_IDLE_ACTIVITY_H
-#define GPUFL_ANALYZE_MODEL_IDLE_ACTIVITY_H
+#ifndef GPUFL_ANALYZE_MODEL_THREADS_ACTIVITY_H
+#define GPUFL_ANALYZE_MODEL_THREADS_ACTIVITY_H
 
 #include <stdint.h>
 
@@ -12,7 +12,7 @@ struct model;
 enum idle_activity {
     ACTIVITY_NONE,
 #define ACTIVITY(id, title, was, unless, next) ACTIVITY_##id,
-#include "analyze/model/idle/activity.def"
+#include "analyze/model/threads/activity.def"
     ACTIVITIES,
 };
 

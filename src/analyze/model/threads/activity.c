@@ -1,5 +1,5 @@
 /* activity.c - see activity.h. */
-#include "analyze/model/idle/activity.h"
+#include "analyze/model/threads/activity.h"
 
 #include "analyze/model/model.h"
 #include "base/alloc.h"
@@ -13,7 +13,7 @@ enum { PAIRS_MAX = 1 << 12 /* of a thread and an activity */ };
 
 static const struct activity_text texts[ACTIVITIES] = {
 #define ACTIVITY(id, title, was, unless, next) [ACTIVITY_##id] = {title, was, unless, next},
-#include "analyze/model/idle/activity.def"
+#include "analyze/model/threads/activity.def"
 };
 
 static const struct {
@@ -21,7 +21,7 @@ static const struct {
     const char *file, *function;
 } frames[] = {
 #define ACTIVITY_FRAME(id, file, function, source) {ACTIVITY_##id, file, function},
-#include "analyze/model/idle/activity.def"
+#include "analyze/model/threads/activity.def"
 };
 
 const struct activity_text *idle_activity_text(enum idle_activity a)

@@ -2,8 +2,8 @@
  *
  * The list of waits belongs to sum_wait_lines; the lists here are made again when more waits have
  * come. Threads beyond a ceiling have no calls here. Called by the owner's thread only. */
-#ifndef GPUFL_ANALYZE_MODEL_IDLE_CALLS_H
-#define GPUFL_ANALYZE_MODEL_IDLE_CALLS_H
+#ifndef GPUFL_ANALYZE_MODEL_THREADS_CALLS_H
+#define GPUFL_ANALYZE_MODEL_THREADS_CALLS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  *
  * A look says where a thread was at one moment. The first IDLE_LOOKS are kept; the rest are
  * counted. Called by the owner's thread only. */
-#ifndef GPUFL_ANALYZE_MODEL_IDLE_LOOKS_H
-#define GPUFL_ANALYZE_MODEL_IDLE_LOOKS_H
+#ifndef GPUFL_ANALYZE_MODEL_THREADS_LOOKS_H
+#define GPUFL_ANALYZE_MODEL_THREADS_LOOKS_H
 
 #include "base/keyed.h"
 

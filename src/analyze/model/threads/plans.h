@@ -6,8 +6,8 @@
  * same Python function, and if in between the thread was neither seen elsewhere nor in a launch or
  * a call. Whether such a sample was taken before cuDNN began the plan is unknown. Called by the
  * owner's thread only. */
-#ifndef GPUFL_ANALYZE_MODEL_IDLE_PLANS_H
-#define GPUFL_ANALYZE_MODEL_IDLE_PLANS_H
+#ifndef GPUFL_ANALYZE_MODEL_THREADS_PLANS_H
+#define GPUFL_ANALYZE_MODEL_THREADS_PLANS_H
 
 struct model;
 

@@ -1,5 +1,5 @@
 /* looks.c - see looks.h. */
-#include "analyze/model/idle/looks.h"
+#include "analyze/model/threads/looks.h"
 
 #include "analyze/common/cells.h"
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* calls.c - see calls.h. */
-#include "analyze/model/idle/calls.h"
+#include "analyze/model/threads/calls.h"
 
 #include "analyze/model/model.h"
 #include "base/alloc.h"

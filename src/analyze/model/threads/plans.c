@@ -1,9 +1,9 @@
 /* plans.c - see plans.h. */
-#include "analyze/model/idle/plans.h"
+#include "analyze/model/threads/plans.h"
 
-#include "analyze/model/idle/activity.h"
-#include "analyze/model/idle/calls.h"
 #include "analyze/model/model.h"
+#include "analyze/model/threads/activity.h"
+#include "analyze/model/threads/calls.h"
 #include "base/alloc.h"
 #include "base/err.h"
 

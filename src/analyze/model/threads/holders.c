@@ -1,5 +1,5 @@
 /* holders.c - see holders.h. */
-#include "analyze/model/idle/holders.h"
+#include "analyze/model/threads/holders.h"
 
 #include "analyze/model/model.h"
 

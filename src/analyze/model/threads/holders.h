@@ -3,8 +3,8 @@
  * Threads are sampled in rounds. If a thread waited for the lock in a round, and only one other
  * thread that runs Python did not wait, that other thread held the lock. A thread that does not use
  * the GPU is sampled only while it holds the lock. Called by the owner's thread only. */
-#ifndef GPUFL_ANALYZE_MODEL_IDLE_HOLDERS_H
-#define GPUFL_ANALYZE_MODEL_IDLE_HOLDERS_H
+#ifndef GPUFL_ANALYZE_MODEL_THREADS_HOLDERS_H
+#define GPUFL_ANALYZE_MODEL_THREADS_HOLDERS_H
 
 #include "base/keyed.h"
 
