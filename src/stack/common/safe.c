@@ -36,6 +36,19 @@ static _Atomic uint64_t pages[SAFE_PAGES];
 static _Atomic uint64_t generation = 1; /* never 0: an empty word matches none */
 static _Atomic int probe;               /* enum probe; every thread finds the same one */
 
+/* Holds the calling thread's copier; NULL: none. */
+static __thread const struct safe_copier *copier __attribute__((tls_model("initial-exec")));
+
+void safe_copy_with(const struct safe_copier *c)
+{
+    copier = c;
+}
+
+bool safe_copies(void)
+{
+    return copier != NULL;
+}
+
 static bool safe_ask_sigprocmask(uintptr_t page)
 {
     return syscall(SYS_rt_sigprocmask, -1, (const void *)page, NULL, SAFE_SIGSET_BYTES) == -1 &&
@@ -103,19 +116,36 @@ safe_copy(void *to, const void *from, size_t n)
     }
 }
 
-bool safe_read(void *to, const void *from, size_t n)
+/* Returns true if n bytes are readable, n above 0. */
+static inline bool safe_pages(const void *from, size_t n)
 {
     uintptr_t first = (uintptr_t)from, last = first + n - 1;
-    if (n == 0)
-        return true;
     if (last < first || last >> SAFE_ADDRESS_BITS)
         return false;
     uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
     for (uintptr_t p = first >> SAFE_PAGE_BITS; p <= last >> SAFE_PAGE_BITS; p++)
         if (!safe_page(p, now))
             return false;
+    return true;
+}
+
+bool safe_read(void *to, const void *from, size_t n)
+{
+    if (n == 0)
+        return true;
+    if (__builtin_expect(copier != NULL, 0))
+        return copier->read(copier->arg, to, from, n);
+    if (!safe_pages(from, n))
+        return false;
     safe_copy(to, from, n);
     return true;
+}
+
+const void *safe_map(const void *at, size_t n)
+{
+    if (copier)
+        return copier->map(copier->arg, at, n);
+    return safe_pages(at, n) ? at : NULL;
 }
 
 bool safe_there(const void *at)
@@ -138,6 +168,8 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) bool safe_word(ui
 
 bool safe_read_any(void *to, const void *from, size_t n)
 {
+    if (copier)
+        return n == 0 || copier->read(copier->arg, to, from, n);
     int saved = errno;
     struct iovec local = {to, n}, remote = {(void *)from, n};
     ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);

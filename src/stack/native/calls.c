@@ -11,11 +11,12 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Code of a file stays where it is; generated code may be freed by another thread. */
+/* Code of a file stays where it is; generated code may be freed by another thread. A copy needs no
+ * such distinction. */
 static bool calls_read(void *to, uintptr_t from, size_t n)
 {
-    return modules_find(from) ? safe_read(to, (const void *)from, n)
-                              : safe_read_any(to, (const void *)from, n);
+    return safe_copies() || modules_find(from) ? safe_read(to, (const void *)from, n)
+                                               : safe_read_any(to, (const void *)from, n);
 }
 
 #if defined(__x86_64__)

@@ -3,8 +3,8 @@
  * The header's table is sorted by first instruction; a binary search finds the FDE. It and its CIE
  * contain a program, whose instructions up to pc are run. For a file without a header, cfi_index.c
  * has made a table. Everything is read from the mapped segment with the header, never beyond its
- * end, and every page is probed before it is read: a damaged table gives no row, and no fault. All
- * this takes a few hundred ns, so rows.c keeps the result. */
+ * end, and with the functions of safe.h: a damaged table gives no row, and no fault. All this takes
+ * a few hundred ns, so rows.c keeps the result. */
 #include "stack/native/cfi.h"
 
 #include "stack/common/safe.h"
@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-    CFI_PAGE = 4096,
     CFI_LENGTH_MAX = 1 << 20, /* bytes of an entry; the longest seen are 40 KB */
     CFI_SAVED = 4,            /* depth of remember_state */
     HDR_TABLE = 0x3b,         /* encoding of the table, as all linkers write it: datarel | sdata4 */
@@ -101,23 +100,27 @@ static const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes)
     return at;
 }
 
-/* Returns the bytes of the module's table segment, every page probed. */
+/* Returns bytes of the module's table segment. */
 static struct cfi_bytes cfi_map(const struct module *m, uintptr_t at, uint64_t bytes)
 {
     struct cfi_bytes none = {.bad = true};
     if (at < m->pub.begin || at >= m->eh_end || bytes > m->eh_end - at || !bytes)
         return none;
-    for (uintptr_t page = at & ~(uintptr_t)(CFI_PAGE - 1); page < at + bytes; page += CFI_PAGE) {
-        char byte;
-        if (!safe_read(&byte, (const void *)(page < at ? at : page), 1))
-            return none;
-    }
-    return (struct cfi_bytes){.at = (const uint8_t *)at, .end = (const uint8_t *)at + bytes};
+    const uint8_t *there = safe_map((const void *)at, bytes);
+    if (!there)
+        return none;
+    return (struct cfi_bytes){.at = there, .end = there + bytes, .moved = at - (uintptr_t)there};
+}
+
+/* Returns the address in the module of the next byte. */
+static uintptr_t cfi_address(const struct cfi_bytes *b)
+{
+    return (uintptr_t)b->at + b->moved;
 }
 
 static uint64_t cfi_pointer(struct cfi_bytes *b, uint8_t encoding, uintptr_t data)
 {
-    uintptr_t here = (uintptr_t)b->at;
+    uintptr_t here = cfi_address(b);
     uint64_t n;
     switch (encoding & ENC_FORM) {
     case 0:
@@ -234,7 +237,7 @@ static bool entry_read(const struct module *m, uintptr_t fde, struct entry *e)
     struct cfi_bytes b = entry_bytes(m, fde, &wide);
     if (b.bad)
         return false;
-    uintptr_t here = (uintptr_t)b.at;
+    uintptr_t here = cfi_address(&b);
     uint64_t back = cfi_take(&b, wide ? 8 : 4);
     if (!back || !entry_cie(m, here - back, e))
         return false;
@@ -256,7 +259,7 @@ static uintptr_t entry_search(const struct module *m, uintptr_t pc)
     struct cfi_bytes b = cfi_map(m, m->eh_hdr + 4, m->eh_end - m->eh_hdr < 24 ? 8 : 20);
     cfi_pointer(&b, head[1], m->eh_hdr);
     uint64_t count = cfi_pointer(&b, head[2], m->eh_hdr);
-    uintptr_t table = (uintptr_t)b.at;
+    uintptr_t table = cfi_address(&b);
     if (b.bad || !count || count > (m->eh_end - table) / 8)
         return 0;
     int64_t want = (int64_t)(pc - m->eh_hdr);
@@ -573,7 +576,7 @@ bool cfi_entry_at(const struct module *m, uintptr_t at, struct cfi_entry *out)
     struct entry e;
     if (b.bad)
         return false;
-    out->next = (uintptr_t)b.end;
+    out->next = (uintptr_t)b.end + b.moved;
     if (entry_read(m, at, &e)) {
         out->begin = e.begin;
         out->end = e.end;

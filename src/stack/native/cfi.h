@@ -47,6 +47,7 @@ struct cfi_row {
 /* Describes a range of bytes to read. A read beyond its end gives 0 and sets bad. */
 struct cfi_bytes {
     const uint8_t *at, *end;
+    uintptr_t moved; /* what must be added to `at` for the address in the module: 0 if not a copy */
     bool bad;
 };
 

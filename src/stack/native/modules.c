@@ -214,7 +214,15 @@ static bool snapshot_search(uintptr_t pc, struct mapping *out)
     return false;
 }
 
-static inline bool mapping_at(uintptr_t pc, struct mapping *out)
+/* Returns the loader's name of a library that may be closed meanwhile. */
+static const char *mapping_name(const struct link_map *l)
+{
+    const char *name = NULL;
+    return safe_read(&name, &l->l_name, sizeof name) && name ? name : "";
+}
+
+/* foreign: the code is not known to belong to the calling thread, which has a copier (safe.h). */
+static inline bool mapping_at(uintptr_t pc, struct mapping *out, bool foreign)
 {
     find_object_fn *find = atomic_load_explicit(&find_object, memory_order_relaxed);
     if (__builtin_expect(find != NULL, 1)) {
@@ -222,14 +230,17 @@ static inline bool mapping_at(uintptr_t pc, struct mapping *out)
         if (find((void *)pc, &o) != 0)
             return false;
         *out = (struct mapping){(uintptr_t)o.begin, (uintptr_t)o.end,
-                                o.link_map ? o.link_map->l_name : ""};
+                                !o.link_map ? ""
+                                : foreign   ? mapping_name(o.link_map)
+                                            : o.link_map->l_name};
         return true;
     }
     if (!atomic_load_explicit(&opened, memory_order_acquire))
         return false;
     if (snapshot_search(pc, out))
         return true;
-    if (!atomic_exchange_explicit(&snapshot_allowed, false, memory_order_relaxed))
+    /* The loader's lock may be held by a thread that waits for the thread with the copier. */
+    if (foreign || !atomic_exchange_explicit(&snapshot_allowed, false, memory_order_relaxed))
         return false;
     snapshot_renew();
     return snapshot_search(pc, out);
@@ -238,13 +249,15 @@ static inline bool mapping_at(uintptr_t pc, struct mapping *out)
 /* ---- the table ---- */
 
 /* Returns true if the mapping still contains the words that identify this module. */
-static inline bool module_still(const struct module *m, const struct mapping *map)
+static inline bool module_still(const struct module *m, const struct mapping *map, bool foreign)
 {
     if (!m || m->pub.begin != map->begin || m->pub.end != map->end)
         return false;
     for (int i = 0; i < 2; i++) {
+        const void *at = (const void *)m->print_at[i];
         uint64_t word;
-        if (!safe_word(&word, (const void *)m->print_at[i]) || word != m->print[i])
+        if (!(foreign ? safe_read(&word, at, sizeof word) : safe_word(&word, at)) ||
+            word != m->print[i])
             return false;
     }
     return !m->name_hash || module_file_name_hash(map->name) == m->name_hash;
@@ -276,6 +289,21 @@ static bool has_number_left(void)
     return atomic_load_explicit(&modules_ever, memory_order_relaxed) < MODULES_EVER;
 }
 
+/* Describes a module. If the thread reads by copies, other threads may close the library meanwhile
+ * and open another one there: two descriptions, one after the other, must be equal. */
+static bool module_describe(struct module *m, const struct mapping *map)
+{
+    if (!module_file_describe(m, map->begin, map->end, map->name))
+        return false;
+    if (!safe_copies())
+        return true;
+    struct module *again = mem_zalloc(sizeof *again);
+    bool same = again && module_file_describe(again, map->begin, map->end, map->name) &&
+                memcmp(m, again, sizeof *m) == 0;
+    mem_free(again);
+    return same;
+}
+
 /* Describes and registers a new module. 0: there is no room, or it is not an ELF file. */
 static __attribute__((noinline, cold)) uint32_t module_register(const struct mapping *map)
 {
@@ -283,7 +311,7 @@ static __attribute__((noinline, cold)) uint32_t module_register(const struct map
     struct module *m = full ? NULL : mem_zalloc(sizeof *m);
     if (full)
         atomic_store_explicit(&modules_full, true, memory_order_relaxed);
-    if (!m || !module_file_describe(m, map->begin, map->end, map->name)) {
+    if (!m || !module_describe(m, map)) {
         mem_free(m);
         return 0;
     }
@@ -321,7 +349,7 @@ static uint32_t index_find(const struct mapping *map, _Atomic uint16_t **free)
         _Atomic uint16_t *entry = &modules_index[(h + i) % MODULES_INDEX];
         uint16_t slot = atomic_load_explicit(entry, memory_order_acquire);
         if (slot && slot != GONE) {
-            if (module_still(modules_get(slot), map))
+            if (module_still(modules_get(slot), map, safe_copies()))
                 return slot;
             continue;
         }
@@ -336,7 +364,7 @@ uint32_t modules_find(uintptr_t pc)
 {
     struct mapping map;
     uint32_t made = 0;
-    if (!mapping_at(pc, &map))
+    if (!mapping_at(pc, &map, safe_copies()))
         return 0;
     for (int i = 0; i < ENTRY_TRIES; i++) {
         _Atomic uint16_t *free;
@@ -357,14 +385,24 @@ uint32_t modules_find(uintptr_t pc)
     return 0;
 }
 
-bool modules_is(uint32_t slot, uintptr_t pc)
+static inline bool is_there(uint32_t slot, uintptr_t pc, bool foreign)
 {
     struct mapping map;
-    bool there = mapping_at(pc, &map);
+    bool there = mapping_at(pc, &map, foreign);
     if (!slot)
         return !there;
     const struct module *m = modules_get(slot);
-    return there && m && module_still(m, &map);
+    return there && m && module_still(m, &map, foreign);
+}
+
+bool modules_is(uint32_t slot, uintptr_t pc)
+{
+    return is_there(slot, pc, false);
+}
+
+bool modules_is_copied(uint32_t slot, uintptr_t pc)
+{
+    return is_there(slot, pc, true);
 }
 
 const struct module *modules_get(uint32_t slot)

@@ -49,6 +49,10 @@ uint32_t modules_find(uintptr_t pc);
 /* Returns true if the module is still mapped at that address. [hot] */
 bool modules_is(uint32_t slot, uintptr_t pc);
 
+/* Does what modules_is does, for a thread with a copier (safe.h). modules_find needs no other
+ * function. */
+bool modules_is_copied(uint32_t slot, uintptr_t pc);
+
 /* Returns NULL for slot 0 and for slots that are not in use. [hot] */
 const struct module *modules_get(uint32_t slot);
 

@@ -293,8 +293,11 @@ bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, cons
             return false;
     module_path(m, name);
     module_file_facts(m);
-    if (!m->eh_hdr && m->pub.kind == KIND_ELF)
+    if (!m->eh_hdr && m->pub.kind == KIND_ELF) {
+        if (safe_copies()) /* the whole section would have to be copied */
+            return false;
         module_index(m, &h);
+    }
     m->pub.unwinds = m->eh_hdr || m->index;
     return true;
 }

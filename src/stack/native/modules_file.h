@@ -6,8 +6,9 @@
 
 enum { MODULE_PAGE = 4096 };
 
-/* Fills all members except number and role from the mapping and from the file. False: the mapping
- * is not an ELF file with its header in memory. [hot, first sight] */
+/* Fills all members except number and role from the mapping and from the file. *m is zero. False:
+ * the mapping is not an ELF file with its header in memory, or the calling thread reads by copies
+ * (safe.h) and the file has no table of unwind entries. [hot, first sight] */
 bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, const char *name);
 
 /* Describes a line of /proc/self/maps. */

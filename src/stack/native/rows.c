@@ -6,6 +6,7 @@
  * one that the address selects. */
 #include "stack/native/rows.h"
 
+#include "stack/common/safe.h"
 #include "stack/native/cfi.h"
 #include "stack/native/modules.h"
 #include "stack/python/python.h"
@@ -103,6 +104,9 @@ __attribute__((noinline, cold)) union row rows_make(uintptr_t pc)
         else
             row.how = rows_pack(&c, &row) ? ROWS_STEP : ROWS_COMPLEX;
     }
+    /* Another thread may have closed the library meanwhile: such a row is not kept. */
+    if (safe_copies() && (row.how == ROWS_NONE || !modules_is_copied(row.module, pc)))
+        return (union row){.is_row = 1, .module = row.module};
     struct slot *pair = &slots[rows_hash(pc)];
     union row there;
     bool first = !atomic_load_explicit(&pair[0].row, memory_order_relaxed) ||

@@ -124,6 +124,55 @@ TEST(test_more_pages_than_are_remembered)
     munmap(p, n * page);
 }
 
+/* Holds what a copier was asked for. */
+struct asked {
+    char copy[64];
+    int reads, maps;
+};
+
+static bool copier_read(void *arg, void *to, const void *from, size_t n)
+{
+    struct asked *a = arg;
+    a->reads++;
+    if (!from || n > sizeof a->copy)
+        return false;
+    memcpy(to, from, n);
+    return true;
+}
+
+static const void *copier_map(void *arg, const void *at, size_t n)
+{
+    struct asked *a = arg;
+    a->maps++;
+    return copier_read(a, a->copy, at, n) ? a->copy : NULL;
+}
+
+/* A thread with a copier loads nothing directly. */
+TEST(test_copier)
+{
+    static const char text[] = "twelve bytes";
+    struct asked a = {.reads = 0};
+    const struct safe_copier copier = {copier_read, copier_map, &a};
+    char to[sizeof text];
+    assert_false(safe_copies());
+    assert_ptr_equal(safe_map(text, sizeof text), text);
+    safe_copy_with(&copier);
+    assert_true(safe_copies());
+    assert_true(safe_read(to, text, sizeof text));
+    assert_true(safe_read_any(to, text, sizeof text));
+    assert_ptr_equal(safe_map(text, sizeof text), a.copy);
+    assert_string_equal(a.copy, text);
+    assert_false(safe_read(to, NULL, 4));
+    assert_null(safe_map(NULL, 4));
+    assert_true(safe_read(to, NULL, 0));
+    assert_int_equal(a.reads, 5);
+    assert_int_equal(a.maps, 2);
+    safe_copy_with(NULL);
+    assert_true(safe_read(to, text, sizeof text));
+    assert_null(safe_map(NULL, 4));
+    assert_int_equal(a.reads, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +182,7 @@ int main(void)
         cmocka_unit_test(test_a_page_that_goes_is_asked_again),
         cmocka_unit_test(test_what_may_go_at_any_moment),
         cmocka_unit_test(test_more_pages_than_are_remembered),
+        cmocka_unit_test(test_copier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
