@@ -44,6 +44,13 @@ struct seat {
     uint16_t sources[STACK_DEPTH + 1];
 };
 
+/* Holds what is noted of the one thread that walks other threads' stacks, which needs no seat. */
+static struct {
+    atomic_bool inside;
+    _Atomic uint64_t walks; /* written by that thread */
+    uint64_t mark;          /* as in struct seat */
+} guest;
+
 enum { CLOSED, OPENING, OPEN };
 
 static _Atomic int opened; /* release at OPEN, partner: acquire in stacks_capture */
@@ -239,6 +246,11 @@ static int64_t steady_now(void)
 
 static _Atomic uint32_t seats_noted; /* calls of seats_note; used for its barrier only */
 
+static bool guest_is_inside(void)
+{
+    return atomic_load_explicit(&guest.inside, memory_order_seq_cst);
+}
+
 /* Notes which seats are in the middle of a capture. */
 static void seats_note(void)
 {
@@ -253,6 +265,8 @@ static void seats_note(void)
                           ? atomic_load_explicit(&s->captured, memory_order_relaxed)
                           : (uint64_t)NOT_HELD;
     }
+    guest.mark = guest_is_inside() ? atomic_load_explicit(&guest.walks, memory_order_relaxed)
+                                   : (uint64_t)NOT_HELD;
 }
 
 /* Returns true if all captures that were noted have ended. If a seat is held again, its count of
@@ -266,7 +280,24 @@ static bool seats_have_ended(void)
             atomic_load_explicit(&s->captured, memory_order_acquire) == s->mark)
             return false;
     }
-    return true;
+    return guest.mark == (uint64_t)NOT_HELD ||
+           !atomic_load_explicit(&guest.inside, memory_order_acquire) ||
+           atomic_load_explicit(&guest.walks, memory_order_acquire) != guest.mark;
+}
+
+bool stacks_enter(void)
+{
+    if (atomic_load_explicit(&opened, memory_order_acquire) != OPEN)
+        return false;
+    uint64_t walks = atomic_load_explicit(&guest.walks, memory_order_relaxed);
+    atomic_store_explicit(&guest.walks, walks + 1, memory_order_relaxed);
+    /* seq_cst: before the walk reads a row or a module */
+    return !atomic_exchange_explicit(&guest.inside, true, memory_order_seq_cst);
+}
+
+void stacks_leave(void)
+{
+    atomic_store_explicit(&guest.inside, false, memory_order_release);
 }
 
 /* Does at most one step at each flush: see modules_unlist. Rows are forgotten twice, because a
@@ -332,6 +363,7 @@ void stacks_forget(void)
         s->native.n = 0;
         atomic_store_explicit(&s->taken, false, memory_order_relaxed);
     }
+    atomic_store_explicit(&guest.inside, false, memory_order_relaxed);
     int opening = OPENING; /* a thread that was opening is not in the child */
     atomic_compare_exchange_strong(&opened, &opening, CLOSED);
     simulated_forget();

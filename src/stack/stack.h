@@ -37,6 +37,12 @@ int stacks_open(bool python, struct err *e);
  * `from` (pass __builtin_return_address(0), or NULL for all frames). [hot] */
 uint32_t stacks_capture(const void *from);
 
+/* Enclose a walk of another thread's stack, so that nothing that the walk reads is freed meanwhile.
+ * One thread at a time does that. stacks_enter is false if stacks_open was not called; then
+ * stacks_leave must not be called. [sampling thread] */
+bool stacks_enter(void);
+void stacks_leave(void);
+
 /* Returns the stack of an id, captured or simulated (simulated.h); NULL: no such id. The id must
  * have come from the capturing thread in a way that orders memory, such as a ring. [collector] */
 const struct stack *stacks_get(uint32_t id);

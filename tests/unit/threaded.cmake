@@ -14,5 +14,5 @@ set(GPUFL_THREADED
   net/http net/http_header net/http_limits net/http_stream net/http_work net/kafka net/metrics_page net/workers
   server/analysis server/auth_password server/burst server/columns_report server/ingest server/ingest_damage server/janitor server/journal
   server/journal_damage server/loader server/loader_failures server/loader_together server/outcome
-  stack/dynsym stack/modules stack/python_fake stack/stack stack/unwind
+  stack/blocked stack/dynsym stack/modules stack/python_fake stack/stack stack/unwind
   symbol/symbolize)

@@ -5,6 +5,15 @@ set(shapes ${stack_programs}/shapes.c ${stack_programs}/shapes.cpp)
 set_source_files_properties(${shapes} ${stack_programs}/library.c PROPERTIES COMPILE_OPTIONS
   "-O2;-fomit-frame-pointer;-fno-sanitize=all")
 
+# Threads that block, with and without frame pointers.
+function(stack_blocks name table)
+  add_library(${name} OBJECT ${stack_programs}/blocks.c)
+  target_compile_definitions(${name} PRIVATE BLOCKS=${table})
+  target_compile_options(${name} PRIVATE ${ARGN} -fno-sanitize=all)
+endfunction()
+stack_blocks(blocks blocks -O2 -fomit-frame-pointer)
+stack_blocks(blocks-fp blocks_fp -O1 -fno-omit-frame-pointer)
+
 gpufl_test(safe DEPS stack)
 gpufl_test(unwind DEPS stack SOURCES ${shapes})
 gpufl_test(cfi DEPS stack)
@@ -14,6 +23,8 @@ gpufl_test(join DEPS stack)
 gpufl_test(modules DEPS stack)
 gpufl_test(stack DEPS stack SOURCES ${shapes} captured.c TIMEOUT 900)
 gpufl_test(libraries DEPS stack SOURCES captured.c TIMEOUT 900)
+gpufl_test(blocked DEPS stack SOURCES captured.c)
+target_link_libraries(test-unit-stack-blocked PRIVATE blocks blocks-fp)
 add_test(NAME unit.stack.libraries-long COMMAND test-unit-stack-libraries long
          WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.stack.libraries-long PROPERTIES TIMEOUT 600 LABELS long)
@@ -29,12 +40,13 @@ set_target_properties(test-unit-stack-unwind-stripped PROPERTIES
 add_test(NAME unit.stack.unwind-stripped COMMAND test-unit-stack-unwind-stripped
          WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.stack.unwind-stripped PROPERTIES TIMEOUT 600 LABELS unit)
-foreach(name unwind modules)
+foreach(name unwind modules blocked)
   add_test(NAME unit.stack.${name}-snapshot COMMAND test-unit-stack-${name}
            WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   set_tests_properties(unit.stack.${name}-snapshot PROPERTIES TIMEOUT 600 LABELS unit
     ENVIRONMENT "STACK_OWN_SNAPSHOT=1")
 endforeach()
+gpufl_not_under(thread unit.stack.blocked-snapshot) # the sanitizer does not see the loader's lock
 
 # Different libraries that are loaded at the same address, and one with the driver's name.
 function(stack_library name file answer build_id)
@@ -44,7 +56,7 @@ function(stack_library name file answer build_id)
   target_link_libraries(unit-stack-${name} PRIVATE Threads::Threads)
   set_target_properties(unit-stack-${name} PROPERTIES PREFIX "" OUTPUT_NAME ${file} SUFFIX ""
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  foreach(test modules stack libraries)
+  foreach(test modules stack libraries blocked)
     add_dependencies(test-unit-stack-${test} unit-stack-${name})
   endforeach()
 endfunction()

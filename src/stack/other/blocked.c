@@ -1,0 +1,287 @@
+/* blocked.c - steps outwards by the rows of rows.h, as unwind.c does for the calling thread, but
+ * reads copies.
+ *
+ * The snapshot has two parts. The stack is copied in windows: the first one has the frames of most
+ * walks, and a frame outside of it brings the next one. What safe.h reads, such as tables at the
+ * first sight of an instruction, is copied to the second part, which is empty again for each
+ * frame. */
+#include "stack/other/blocked.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "stack/common/safe.h"
+#include "stack/join.h"
+#include "stack/native/calls.h"
+#include "stack/native/cfi.h"
+#include "stack/native/modules.h"
+#include "stack/native/rows.h"
+#include "stack/other/snapshot.h"
+#include "stack/stack.h"
+#include "stack/stack_table.h"
+
+#include <string.h>
+
+enum {
+    FRAMES_MOST = STACK_DEPTH,
+    WINDOW = 8 * 1024, /* bytes of a stack that are copied at once */
+    WINDOW_PART = 512, /* and which are copied so, because the stack's end may lie within */
+    TABLES_FROM = WINDOW,
+    TABLES_ROOM = SNAPSHOT_BYTES - TABLES_FROM,
+    ALIGN = 16,
+    FRAME_BYTES = 2 * 1024,    /* of a frame in which its return address is searched */
+    FIRST_ADDRESS = 64 * 1024, /* below it the system maps nothing */
+    LOOKUPS_MOST = 8,
+    MODULES_SEEN = 64, /* modules of a walk that are compared once; others are each time */
+};
+
+_Static_assert(WINDOW / WINDOW_PART <= SNAPSHOT_PIECES, "a window is one copy");
+
+struct stack_blocked {
+    struct snapshot snap;
+    struct safe_copier copier;
+    uintptr_t window; /* address of the stack that is at the snapshot's beginning */
+    size_t window_bytes;
+    size_t tables; /* bytes used of the second part */
+    struct unwind_frame frames[FRAMES_MOST];
+    size_t n;
+    enum unwind_end end;
+    uint16_t seen[MODULES_SEEN];
+    size_t seen_count;
+    struct join_item items[STACK_DEPTH + 1];
+    uint16_t sources[STACK_DEPTH + 1];
+};
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+static const void *copy_of(void *arg, const void *at, size_t n)
+{
+    struct stack_blocked *b = arg;
+    struct iovec piece = {(void *)at, n};
+    size_t to = TABLES_FROM + b->tables;
+    if (n > TABLES_ROOM - b->tables || snapshot_copy(&b->snap, to, &piece, 1) != n)
+        return NULL;
+    b->tables += (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    b->tables = b->tables < TABLES_ROOM ? b->tables : TABLES_ROOM;
+    return b->snap.data + to;
+}
+
+/* Keeps nothing of what it reads. */
+static bool copy_to(void *arg, void *to, const void *from, size_t n)
+{
+    struct stack_blocked *b = arg;
+    size_t tables = b->tables;
+    const void *copy = copy_of(b, from, n);
+    if (copy)
+        memcpy(to, copy, n);
+    b->tables = tables;
+    return copy != NULL;
+}
+
+/* Copies the stack from this address on, as far as it reaches. */
+static bool window_at(struct stack_blocked *b, uintptr_t at)
+{
+    struct iovec parts[WINDOW / WINDOW_PART];
+    int n = WINDOW / WINDOW_PART;
+    for (int i = 0; i < n; i++)
+        parts[i] = (struct iovec){(void *)(at + (uintptr_t)i * WINDOW_PART), WINDOW_PART};
+    b->window = at;
+    b->window_bytes = snapshot_copy(&b->snap, 0, parts, n);
+    return b->window_bytes >= sizeof at;
+}
+
+/* Reads a word of the thread's stack. */
+static bool word_at(struct stack_blocked *b, uintptr_t at, uintptr_t *out)
+{
+    if (at % sizeof at)
+        return false;
+    if (at < b->window || b->window_bytes < sizeof at ||
+        at - b->window > b->window_bytes - sizeof at) {
+        if (!window_at(b, at))
+            return false;
+    }
+    memcpy(out, b->snap.data + (at - b->window), sizeof *out);
+    return true;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* Returns true if the row's module is still mapped there. A module is compared once in a walk. */
+static bool module_is_there(struct stack_blocked *b, union row row, uintptr_t at)
+{
+    for (size_t i = 0; i < b->seen_count; i++)
+        if (b->seen[i] == row.module)
+            return true;
+    if (!modules_is_copied(row.module, at))
+        return false;
+    if (row.module && b->seen_count < MODULES_SEEN)
+        b->seen[b->seen_count++] = (uint16_t)row.module;
+    return true;
+}
+
+static union row row_of(struct stack_blocked *b, uintptr_t at)
+{
+    b->tables = 0;
+    union row row = rows_at(at);
+    return module_is_there(b, row, at) ? row : rows_make(at);
+}
+
+/* Returns true if a call of `target` runs the function that begins there: directly, or by a jump of
+ * the linker's table (PLT) to the address in a word. */
+static bool leads_to(uintptr_t target, uintptr_t begin)
+{
+    if (!target || target == begin)
+        return target != 0;
+#if defined(__x86_64__)
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, jmp[] = {0xff, 0x25};
+    uint8_t code[16];
+    int32_t distance;
+    uint64_t to;
+    if (!safe_read(code, (const void *)target, sizeof code))
+        return false;
+    size_t n = memcmp(code, endbr64, sizeof endbr64) == 0 ? sizeof endbr64 : 0;
+    n += code[n] == 0xf2; /* bnd */
+    if (memcmp(code + n, jmp, sizeof jmp) != 0)
+        return false;
+    memcpy(&distance, code + n + sizeof jmp, sizeof distance);
+    n += sizeof jmp + sizeof distance;
+    return safe_read(&to, (const void *)(target + n + (uintptr_t)(intptr_t)distance), sizeof to) &&
+           to == begin;
+#else
+    return false;
+#endif
+}
+
+/* Returns true if a word may be a return address: it lies in the function's own file, or, looked up
+ * for a few words only, in another one. */
+static bool is_code(const struct module *m, uintptr_t word, unsigned *lookups)
+{
+    if (word >= m->pub.begin && word < m->pub.end)
+        return true;
+    if (word < FIRST_ADDRESS || *lookups == LOOKUPS_MOST || !modules_find(word))
+        return false;
+    ++*lookups;
+    return true;
+}
+
+/* Finds the frame pointer that a function has set, by the innermost return address above sp that
+ * follows a direct call of this function. If only another function can be meant, or the call is by
+ * address, the frame pointer stays unknown. */
+static uintptr_t find_fp(struct stack_blocked *b, const struct unwind_frame *f, uintptr_t sp)
+{
+    uintptr_t begin, end, word, target;
+    const struct module *m = modules_get(f->row.module);
+    unsigned lookups = 0;
+    b->tables = 0;
+    if (f->row.load || !m || !cfi_range(m, f->at, &begin, &end))
+        return 0;
+    for (uintptr_t at = sp; at - sp < FRAME_BYTES && word_at(b, at, &word); at += sizeof word) {
+        word = cpu_address(word);
+        if (word - begin < end - begin || !is_code(m, word, &lookups))
+            continue;
+        b->tables = 0;
+        if (calls_before(word, &target) && leads_to(target, begin))
+            return at - (uintptr_t)((int64_t)f->row.ra_offset * 8) -
+                   (uintptr_t)((int64_t)f->row.cfa * 8);
+    }
+    return 0;
+}
+
+/* Finds the caller of f, whose stack pointer is sp: its return address (0: f is the outermost one)
+ * and its frame pointer (0: not known). Sets f->cfa. False: the caller cannot be found. */
+static bool step(struct stack_blocked *b, struct unwind_frame *f, uintptr_t sp, uintptr_t *ra,
+                 uintptr_t *fp)
+{
+    union row row = f->row;
+    *ra = 0;
+    if (row.how == ROWS_OUTERMOST)
+        return true;
+    if (row.how == ROWS_STEP && row.base_fp && !f->fp)
+        f->fp = find_fp(b, f, sp);
+    uintptr_t base = row.base_fp ? f->fp : sp, cfa;
+    if (row.how != ROWS_STEP || !base)
+        return false;
+    cfa = base + (uintptr_t)((int64_t)row.cfa * 8);
+    if (row.load) {
+        if (!word_at(b, cfa, &cfa))
+            return false;
+        cfa += (uintptr_t)((int64_t)row.after * 8);
+    }
+    *fp = f->fp;
+    if (row.fp != ROWS_FP_SAME) {
+        uintptr_t from = row.fp == ROWS_FP_CFA ? cfa : base;
+        if (!word_at(b, from + (uintptr_t)((int64_t)row.fp_offset * 8), fp))
+            return false;
+    }
+    if (cfa <= sp || !word_at(b, cfa + (uintptr_t)((int64_t)row.ra_offset * 8), ra))
+        return false;
+    f->cfa = *ra ? cfa : 0;
+    return true;
+}
+
+static void walk(struct stack_blocked *b, uintptr_t sp, uintptr_t pc)
+{
+    uintptr_t at = pc, fp = 0;
+    b->end = UNWIND_FULL;
+    for (b->n = 0; b->n < FRAMES_MOST;) {
+        struct unwind_frame *f = &b->frames[b->n++];
+        uintptr_t ra;
+        *f = (struct unwind_frame){.at = at, .fp = fp};
+        f->row = row_of(b, at);
+        if (!step(b, f, sp, &ra, &fp)) {
+            b->end = UNWIND_LOST;
+            /* a word of the stack that leads nowhere is no frame */
+            b->n -= b->n > 1 && f->row.how == ROWS_NONE && !f->row.module;
+            return;
+        }
+        if (!ra) {
+            b->end = UNWIND_OUTERMOST;
+            return;
+        }
+        sp = f->cfa;
+        at = cpu_address(ra) - 1;
+    }
+}
+
+/* ---- the walker ------------------------------------------------------------------------------ */
+
+int stack_blocked_open(struct stack_blocked **out)
+{
+    *out = NULL;
+    struct stack_blocked *b = mem_zalloc(sizeof *b);
+    if (!b)
+        return GPUFL_E_NOMEM;
+    b->copier = (struct safe_copier){.read = copy_to, .map = copy_of, .arg = b};
+    int rc = snapshot_open(&b->snap);
+    if (rc) {
+        stack_blocked_close(b);
+        return rc;
+    }
+    *out = b;
+    return 0;
+}
+
+void stack_blocked_close(struct stack_blocked *b)
+{
+    if (!b)
+        return;
+    snapshot_close(&b->snap);
+    mem_free(b);
+}
+
+uint32_t stack_blocked_walk(struct stack_blocked *b, const struct stack_blocked_at *at)
+{
+    uint32_t id = 0;
+    if (!at->sp || !at->pc || snapshot_here(&b->snap) != 0 || !stacks_enter())
+        return 0;
+    b->window_bytes = 0;
+    b->seen_count = 0;
+    safe_copy_with(&b->copier);
+    walk(b, at->sp, at->pc);
+    safe_copy_with(NULL);
+    const struct join_walk w = {.native = b->frames, .natives = b->n, .end = b->end};
+    size_t n = join_frames(&w, NULL, b->items, b->sources);
+    if (n && b->items[0].kind != STACK_MARK && at->still(at->arg))
+        id = stack_table_id(b->items, b->sources, n, &w);
+    stacks_leave();
+    return id;
+}
