@@ -168,6 +168,17 @@ void program_look_fault(struct program *p, int64_t time, int64_t thread, int64_t
     make_log_rows(&p->log, RECORD_host_sample, &row, 1);
 }
 
+void program_look_native(struct program *p, int64_t time, int64_t thread, int64_t stack)
+{
+    struct host_sample_row row = {.start = time,
+                                  .thread = thread,
+                                  .stack = stack,
+                                  .state = stack ? IDLE_BLOCKED : IDLE_RUNNING,
+                                  .syscall = stack ? FUTEX : CELL_NULL,
+                                  .quality = stack ? 3 : CELL_NULL};
+    make_log_rows(&p->log, RECORD_host_sample, &row, 1);
+}
+
 void program_look_torn(struct program *p, int64_t time, int64_t thread)
 {
     struct host_sample_row row = {

@@ -59,6 +59,8 @@ void program_capture(struct program *p, int64_t why, int64_t thread, int64_t sta
 void program_look(struct program *p, int64_t time, int64_t thread, int64_t stack, int64_t state);
 /* Adds a sample of a thread that is blocked outside of any system call. */
 void program_look_fault(struct program *p, int64_t time, int64_t thread, int64_t stack);
+/* Adds a sample of a thread without Python, with its native frames if it is blocked (in futex). */
+void program_look_native(struct program *p, int64_t time, int64_t thread, int64_t stack);
 /* Adds a sample of a thread that continued while it was read. */
 void program_look_torn(struct program *p, int64_t time, int64_t thread);
 /* Adds a scope with that instance, inside of another one (0: none). */

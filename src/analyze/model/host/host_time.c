@@ -93,13 +93,11 @@ static int compare(const void *a, const void *b)
 static int see(struct host_thread *t, const struct idle_look *k)
 {
     struct seen *s = &t->seen[t->seen_count++];
-    *s = (struct seen){.node = stacks_node_of(&t->m->stacks, k->stack),
+    uint32_t stack = idle_looks_stack(&t->m->idle.looks, k);
+    *s = (struct seen){.node = stacks_node_of(&t->m->stacks, stack),
                        .doing = k->state ? IDLE_DOING(k->state, k->syscall) : 0,
                        .count = 1};
-    s->reason = s->node    ? IDLE_KNOWN
-                : k->torn  ? IDLE_LOST
-                : k->stack ? IDLE_NO_STACK
-                           : IDLE_NO_PYTHON;
+    s->reason = s->node ? IDLE_KNOWN : k->torn ? IDLE_LOST : stack ? IDLE_NO_STACK : IDLE_NO_PYTHON;
     return stacks_find_place(t->m, s->node, &s->place);
 }
 

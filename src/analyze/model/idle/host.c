@@ -166,7 +166,7 @@ static int add_looks(const struct idle_gap *g, struct own_time own, size_t from,
             continue;
         *any = true;
         if (!is_away(g, r->time))
-            rc = idle_parts_look(&g->m->idle.parts, own.at, r, &own.gap, false);
+            rc = idle_parts_look(&g->m->idle.parts, own.at, r, IDLE_SEEN_OWN, &own.gap);
     }
     return rc;
 }
@@ -207,26 +207,44 @@ static int inherit_looks(const struct idle_gap *g, struct own_time own, size_t f
         const struct idle_look *r = &l->rows[i];
         if (r->thread == other && r->stack) {
             *any = true;
-            rc = idle_parts_look(&g->m->idle.parts, own.at, several ? NULL : r, &own.gap, true);
+            rc = idle_parts_look(&g->m->idle.parts, own.at, r,
+                                 several ? IDLE_SEEN_SEVERAL : IDLE_SEEN_INHERITED, &own.gap);
         }
     }
     return rc;
 }
 
+/* Adds the looks at a thread of a process without Python. Those that found the thread blocked have
+ * native frames. */
+static int add_native(const struct idle_gap *g, struct own_time own, size_t from, int64_t end)
+{
+    const struct idle_looks *l = &g->m->idle.looks;
+    int rc = 0;
+    for (size_t i = from; !rc && i < l->sorted && l->rows[i].time < end; i++) {
+        const struct idle_look *r = &l->rows[i];
+        if (r->thread == host_thread(g) && !is_away(g, r->time))
+            rc = idle_parts_look(&g->m->idle.parts, own.at, r,
+                                 r->native ? IDLE_SEEN_NATIVE : IDLE_SEEN_RUNNING, &own.gap);
+    }
+    return rc;
+}
+
 /* Returns the stack of more than half of the looks at the thread, or if there is none, one of their
- * stacks. 0: no look has a stack. */
+ * stacks. 0: no look has a stack, or without Python, the thread ran at most looks. */
 static uint32_t main_stack(const struct idle_gap *g, size_t from, int64_t end)
 {
     const struct idle_looks *l = &g->m->idle.looks;
+    bool native = idle_looks_native(l, host_thread(g));
     uint32_t stack = 0;
     size_t lead = 0;
     for (size_t i = from; i < l->sorted && l->rows[i].time < end; i++) {
         const struct idle_look *r = &l->rows[i];
-        if (r->thread != host_thread(g) || !r->stack || is_away(g, r->time))
+        uint32_t here = native ? r->native : r->stack;
+        if (r->thread != host_thread(g) || (!here && !native) || is_away(g, r->time))
             continue;
         if (!lead)
-            stack = r->stack;
-        lead = r->stack == stack ? lead + 1 : lead - 1;
+            stack = here;
+        lead = here == stack ? lead + 1 : lead - 1;
     }
     return stack;
 }
@@ -242,7 +260,8 @@ static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int6
                            .longest = {g->start, g->end, ns}};
     struct own_time time = {.gap = own.longest};
     bool any = false;
-    if (!stack && (!l->sorted || (!g->after && !idle_looks_at(l, host_thread(g))))) {
+    bool native = idle_looks_native(l, host_thread(g));
+    if (!stack && (!l->sorted || (!g->after && !native && !idle_looks_at(l, host_thread(g))))) {
         blame_none(g, c, IDLE_FEW, ns);
         return 0;
     }
@@ -252,6 +271,8 @@ static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int6
     int rc = idle_parts_own(&g->m->idle.parts, &own, ns, &time.at);
     if (rc || !time.at || !l->sorted)
         return rc;
+    if (native)
+        return add_native(g, time, from, end);
     rc = add_looks(g, time, from, end, true, &any);
     if (!rc && !any && g->after)
         rc = inherit_looks(g, time, from, end, &any);

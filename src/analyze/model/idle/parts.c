@@ -69,21 +69,23 @@ int idle_parts_own(struct idle_parts *p, const struct idle_own *own, int64_t ns,
 }
 
 int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *look,
-                    const struct idle_longest *gap, bool inherited)
+                    enum idle_seen_how how, const struct idle_longest *gap)
 {
-    struct idle_seen key = {.own = own, .inherited = look ? inherited : 2};
+    struct idle_seen key = {.own = own, .how = how};
     uint32_t at;
-    if (look && look->stack) {
+    if (how == IDLE_SEEN_OWN || how == IDLE_SEEN_INHERITED) {
         key.stack = look->stack;
-        key.doing = IDLE_DOING(look->state, look->syscall);
-    } else {
-        key.torn = look && look->torn;
+        key.torn = look->torn;
+    } else if (how == IDLE_SEEN_NATIVE) {
+        key.stack = look->native;
     }
+    if (key.stack)
+        key.doing = IDLE_DOING(look->state, look->syscall);
     int rc = keyed_put(&p->seen, &key, &at, NULL);
     if (!rc && at) {
         struct idle_seen *to = keyed_at(&p->seen, at);
         to->count++;
-        if (look)
+        if (how != IDLE_SEEN_SEVERAL)
             idle_thread_put(&to->thread, look->thread);
         idle_longest_put(&to->longest, gap, 0);
     }

@@ -31,13 +31,22 @@ struct idle_own {
     struct idle_longest longest;
 };
 
+/* Says at which thread a look was. */
+enum idle_seen_how {
+    IDLE_SEEN_OWN,       /* at the thread itself */
+    IDLE_SEEN_INHERITED, /* at the only other thread that ran Python */
+    IDLE_SEEN_SEVERAL,   /* at one of several such threads */
+    IDLE_SEEN_NATIVE,    /* at the thread itself, which was blocked and runs no Python */
+    IDLE_SEEN_RUNNING,   /* so, but it ran: only the launch that ended the time is known */
+};
+
 /* Looks with equal stacks in the own time of a class. */
 struct idle_seen {
     uint32_t own; /* index in own */
     uint32_t stack;
-    uint32_t doing;     /* IDLE_DOING(state, syscall + 1) */
-    uint32_t inherited; /* 1: at the only other thread that ran Python; 2: at one of several */
-    uint32_t torn;      /* the stack could not be read */
+    uint32_t doing; /* IDLE_DOING(state, syscall + 1) */
+    uint32_t how;   /* enum idle_seen_how */
+    uint32_t torn;  /* the stack could not be read */
     /* not of the key: */
     uint64_t count;
     struct idle_longest longest; /* the gap with most own time in which such a look lies */
@@ -65,8 +74,8 @@ int idle_parts_known(struct idle_parts *p, const struct idle_part *part, int64_t
  * no room. 0 or GPUFL_E_NOMEM. */
 int idle_parts_own(struct idle_parts *p, const struct idle_own *own, int64_t ns, uint32_t *at);
 
-/* Adds one look in the own time of a gap. look NULL: several threads waited. 0 or GPUFL_E_NOMEM. */
+/* Adds one look in the own time of a gap. 0 or GPUFL_E_NOMEM. */
 int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *look,
-                    const struct idle_longest *gap, bool inherited);
+                    enum idle_seen_how how, const struct idle_longest *gap);
 
 #endif

@@ -17,7 +17,7 @@
 enum pool_kind {
     POOL_CLASS,  /* one class with enough looks */
     POOL_SMALL,  /* classes with few looks, of a thread that was in Python */
-    POOL_NATIVE, /* launches without Python: looks at waiting threads count, too */
+    POOL_NATIVE, /* launches without Python: looks at waiting threads of Python count, too */
     POOL_WORKERS /* such launches of all threads whose POOL_NATIVE has too few looks */
 };
 
@@ -30,7 +30,7 @@ struct pool {
 
 /* Looks of a pool with equal stacks and scopes. */
 struct share {
-    uint32_t pool, place, node, doing, scope, ops, inherited, torn;
+    uint32_t pool, place, node, doing, scope, ops, how, torn;
     uint32_t thread; /* of the looks */
     uint64_t count;
     struct idle_longest longest;
@@ -80,14 +80,20 @@ static int put(struct keyed *k, const struct idle_own *own, enum pool_kind kind,
     return rc;
 }
 
-/* Counts the looks of each item of parts.own: at its own thread [0], and inherited [1]. */
+/* Returns true for a look at another thread than that which launched. */
+static bool is_elsewhere(uint32_t how)
+{
+    return how == IDLE_SEEN_INHERITED || how == IDLE_SEEN_SEVERAL;
+}
+
+/* Counts the looks of each item of parts.own: at its own thread [0], and at others [1]. */
 static uint64_t (*count_looks(const struct pools *p))[2]
 {
     const struct idle_parts *parts = &p->m->idle.parts;
     uint64_t(*looks)[2] = mem_array(parts->own.count + 1, sizeof *looks);
     for (size_t i = 1; looks && i < parts->seen.count; i++) {
         const struct idle_seen *s = keyed_at(&parts->seen, i);
-        looks[s->own][s->inherited != 0] += s->count;
+        looks[s->own][is_elsewhere(s->how)] += s->count;
     }
     return looks;
 }
@@ -164,7 +170,7 @@ static int compare(const void *a, const void *b)
     o = o ? o : ORDER(x->scope, y->scope);
     o = o ? o : ORDER(x->ops, y->ops);
     o = o ? o : ORDER(x->torn, y->torn);
-    return o ? o : ORDER(x->inherited, y->inherited);
+    return o ? o : ORDER(x->how, y->how);
 }
 
 /* Lists the looks that count, by pool. */
@@ -179,16 +185,17 @@ static int list(struct pools *p)
     for (size_t i = 1; !rc && i < seen->count; i++) {
         const struct idle_seen *s = keyed_at(seen, i);
         const struct pool *pool = keyed_at(&p->pools, p->of[s->own]);
+        uint32_t stack = s->how == IDLE_SEEN_RUNNING ? own_at(p, s->own)->stack : s->stack;
         struct share one = {.pool = p->of[s->own],
-                            .node = stacks_node_of(&m->stacks, s->stack),
+                            .node = stacks_node_of(&m->stacks, stack),
                             .doing = s->doing,
-                            .inherited = s->inherited,
+                            .how = s->how,
                             .torn = s->torn,
                             .count = s->count,
                             .ops = p->ops[s->own],
                             .thread = s->thread,
                             .longest = s->longest};
-        if (!one.pool || (pool->kind < POOL_NATIVE && s->inherited))
+        if (!one.pool || (pool->kind < POOL_NATIVE && is_elsewhere(s->how)))
             continue;
         rc = scope_path_name(m, own_at(p, s->own)->scope, &one.scope);
         rc = rc ? rc : stacks_find_place(m, one.node, &one.place);
@@ -207,12 +214,15 @@ static struct idle_line row_of(const struct pool *pool, const struct share *s)
     if (s->place) {
         row.node = s->node;
         row.doing = s->doing;
-        row.flags = s->inherited ? IDLE_INHERITED : 0;
+        row.flags = s->how == IDLE_SEEN_INHERITED ? IDLE_INHERITED
+                    : s->how == IDLE_SEEN_RUNNING ? IDLE_ENDED_BY
+                                                  : 0;
     } else {
-        row.reason = s->inherited == 2 ? IDLE_SEVERAL
-                     : s->torn         ? IDLE_LOST
-                     : s->node         ? IDLE_NO_STACK
-                                       : IDLE_NO_PYTHON;
+        row.reason = s->how == IDLE_SEEN_SEVERAL ? IDLE_SEVERAL
+                     : s->torn                   ? IDLE_LOST
+                     : s->node                   ? IDLE_NO_STACK
+                     : s->how < IDLE_SEEN_NATIVE ? IDLE_NO_PYTHON
+                                                 : IDLE_FEW;
     }
     return row;
 }

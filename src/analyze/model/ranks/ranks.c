@@ -162,14 +162,14 @@ static int take_rows(struct model *m, const uint32_t *names)
 }
 
 /* Returns the thread that runs the program's Python: the main thread, or the one with most looks
- * with a stack. 0: none. */
-static uint32_t python_thread(const struct model *m)
+ * with a stack. Without Python it is the main thread. 0: none. */
+static uint32_t program_thread(const struct model *m)
 {
     const struct idle_looks *l = &m->idle.looks;
     uint32_t main = m->facts.pid > 0 && m->facts.pid <= UINT32_MAX ? (uint32_t)m->facts.pid : 0,
              best = 0;
     size_t most = 0;
-    if (idle_looks_at(l, main))
+    if (idle_looks_at(l, main) || idle_looks_native(l, main))
         return main;
     for (size_t t = 1; t < l->threads.count; t++) {
         uint32_t thread = *(const uint32_t *)keyed_at(&l->threads, t);
@@ -184,14 +184,14 @@ static uint32_t python_thread(const struct model *m)
     return best;
 }
 
-/* Keeps the looks at the thread that runs Python. */
+/* Keeps the looks at that thread. */
 static int take_looks(struct model *m, struct rank *r)
 {
     const struct idle_looks *l = &m->idle.looks;
-    uint32_t thread = python_thread(m);
+    uint32_t thread = program_thread(m);
     int rc = 0;
     for (size_t i = 0; !rc && thread && i < l->count; i++) {
-        uint32_t node = stacks_node_of(&m->stacks, l->rows[i].stack);
+        uint32_t node = stacks_node_of(&m->stacks, idle_looks_stack(l, &l->rows[i]));
         if (l->rows[i].thread != thread || !node || r->look_count == RANK_LOOKS_MOST)
             continue;
         rc =

@@ -7,18 +7,20 @@
 
 #include <stdlib.h>
 
-enum { THREADS_MAX = 1 << 16 };
+enum { THREADS_MAX = 1 << 16, QUALITY_NATIVE = 3 };
 
 void idle_looks_init(struct idle_looks *l)
 {
     *l = (struct idle_looks){0};
     keyed_init(&l->threads, sizeof(uint32_t), sizeof(uint32_t), THREADS_MAX);
+    keyed_init(&l->natives, sizeof(uint32_t), sizeof(uint32_t), THREADS_MAX);
 }
 
 void idle_looks_fini(struct idle_looks *l)
 {
     mem_free(l->rows);
     keyed_fini(&l->threads);
+    keyed_fini(&l->natives);
     idle_looks_init(l);
 }
 
@@ -26,6 +28,17 @@ static uint32_t id_cell(const struct wire_batch *b, unsigned column, size_t i)
 {
     int64_t v = cells_or(b, column, i, 0);
     return v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
+}
+
+/* Moves a stack of native frames to where it belongs (host_sample.quality). */
+static void sort_stack(struct idle_look *r, int64_t quality)
+{
+    r->torn = !r->stack && quality > 0;
+    if (quality != QUALITY_NATIVE)
+        return;
+    r->native = r->stack;
+    r->stack = 0;
+    r->torn = false;
 }
 
 static int keep(struct idle_looks *l, const struct idle_look *r)
@@ -36,7 +49,9 @@ static int keep(struct idle_looks *l, const struct idle_look *r)
         return rc;
     l->rows[l->count++] = *r;
     l->sorted = 0;
-    return r->stack ? keyed_put(&l->threads, &r->thread, &at, NULL) : 0;
+    return r->stack    ? keyed_put(&l->threads, &r->thread, &at, NULL)
+           : r->native ? keyed_put(&l->natives, &r->thread, &at, NULL)
+                       : 0;
 }
 
 int idle_looks_batch(struct idle_looks *l, const struct wire_batch *b)
@@ -50,8 +65,8 @@ int idle_looks_batch(struct idle_looks *l, const struct wire_batch *b)
                               .stack = id_cell(b, COL_host_sample_stack, i)};
         if (!cells_time_ok(r.time) || !r.thread)
             continue;
-        r.torn = !r.stack && cells_or(b, COL_host_sample_quality, i, 0) > 0;
-        r.state = state > 0 && state < IDLE_STATES ? (uint16_t)state : IDLE_STATE_UNKNOWN;
+        sort_stack(&r, cells_or(b, COL_host_sample_quality, i, 0));
+        r.state = state > 0 && state < IDLE_STATES ? (uint8_t)state : IDLE_STATE_UNKNOWN;
         r.syscall = syscall >= 0 && syscall < UINT16_MAX ? (uint16_t)(syscall + 1) : 0;
         if (l->count == IDLE_LOOKS)
             l->beyond++;
@@ -67,6 +82,7 @@ static int compare(const void *a, const void *b)
     int o = ORDER(x->time, y->time);
     o = o ? o : ORDER(x->thread, y->thread);
     o = o ? o : ORDER(x->stack, y->stack);
+    o = o ? o : ORDER(x->native, y->native);
     o = o ? o : ORDER(x->torn, y->torn);
     o = o ? o : ORDER(x->state, y->state);
     return o ? o : ORDER(x->syscall, y->syscall);
@@ -87,4 +103,14 @@ size_t idle_looks_from(const struct idle_looks *l, int64_t t)
 bool idle_looks_at(const struct idle_looks *l, uint32_t thread)
 {
     return thread && keyed_find(&l->threads, &thread);
+}
+
+bool idle_looks_native(const struct idle_looks *l, uint32_t thread)
+{
+    return thread && l->threads.count < 2 && keyed_find(&l->natives, &thread);
+}
+
+uint32_t idle_looks_stack(const struct idle_looks *l, const struct idle_look *look)
+{
+    return look->stack ? look->stack : idle_looks_native(l, look->thread) ? look->native : 0;
 }

@@ -27,9 +27,11 @@ struct wire_batch;
 struct idle_look {
     int64_t time; /* ns */
     uint32_t thread;
-    uint32_t stack;   /* id of the log; 0: the thread ran no Python, or torn */
+    uint32_t stack;   /* of Python's frames, id of the log; 0: the thread ran no Python, or torn */
+    uint32_t native;  /* of native frames, id of the log: the thread had none of Python, and was
+                       * blocked; 0: not known */
     uint16_t syscall; /* number + 1; 0: none or unknown */
-    uint16_t state;   /* enum idle_state */
+    uint8_t state;    /* enum idle_state */
     bool torn;        /* the stack could not be read */
 };
 
@@ -38,6 +40,7 @@ struct idle_looks {
     size_t count, cap;
     size_t sorted;        /* rows that are in order */
     struct keyed threads; /* ids of threads that have a look with a stack */
+    struct keyed natives; /* ids of threads that have a look with native frames */
     uint64_t beyond;      /* rows without room */
 };
 
@@ -55,5 +58,12 @@ size_t idle_looks_from(const struct idle_looks *l, int64_t t);
 
 /* Returns true if a look at the thread has a stack, which means that the thread runs Python. */
 bool idle_looks_at(const struct idle_looks *l, uint32_t thread);
+
+/* Returns true if native frames of the thread count: a look has some, and no thread of the process
+ * runs Python, whose lines would say more. */
+bool idle_looks_native(const struct idle_looks *l, uint32_t thread);
+
+/* Returns the stack of a look: of Python, or else of native frames if these count. 0: unknown. */
+uint32_t idle_looks_stack(const struct idle_looks *l, const struct idle_look *look);
 
 #endif

@@ -117,6 +117,93 @@ TEST(test_json)
     json_decref(root);
 }
 
+/* Adds a native function with its source line. */
+static int64_t native(struct program *p, int64_t parent, const char *function, const char *file,
+                      int64_t line)
+{
+    int64_t frame, stack = program_native(p, parent, file ? "/srv/app" : "/lib/libc.so.6",
+                                          0x1000 + 16 * line, &frame);
+    program_symbol(p, frame, 0, function, file ? file : "", line, file ? 0 : 1);
+    return stack;
+}
+
+/* Adds 10 gaps of 4 ms, in each of which the thread is blocked in two samples and runs in two. */
+static void native_gaps(struct program *p, int64_t blocked, int64_t launch)
+{
+    for (int i = 0; i < 10; i++) {
+        p->now = p->gpu > p->now ? p->gpu : p->now;
+        for (int k = 0; k < 4; k++)
+            program_look_native(p, p->now + (2 * k + 1) * 500000, THREAD, k % 2 ? blocked : 0);
+        program_work(p, 4000000);
+        program_capture(p, LONG, THREAD, launch);
+        program_launch(p, (struct program_kernel){.ns = 1000, .thread = THREAD});
+    }
+}
+
+/* Without Python, the native frames of a blocked thread name its lines. While it ran, only the
+ * launch that ended the time is known. */
+TEST(test_native)
+{
+    struct program p;
+    program_init(&p, "native");
+    int64_t main = native(&p, 0, "main", "/srv/app.c", 50),
+            load = native(&p, main, "load_batch", "/srv/app.c", 12),
+            sleep = native(&p, load, "clock_nanosleep", NULL, 1),
+            step = native(&p, main, "step", "/srv/app.c", 40);
+    program_launch(&p, (struct program_kernel){.ns = 1000, .thread = THREAD});
+    native_gaps(&p, sleep, step);
+    program_write(&p);
+    json_t *root = report_parse(report_ok(tmpdir_path("native"), GPUFL_REPORT_JSON, 0, false));
+    json_t *idle = json_object_get(root, "idle"), *rows = json_object_get(idle, "lines"), *row;
+    int64_t sum = 0;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        sum += report_number(row, "idle_ns");
+    }
+    assert_int_equal(sum, report_number(idle, "idle_ns"));
+    bool seen[2] = {false, false};
+    for (i = 0; i < 2; i++) {
+        row = json_array_get(rows, i);
+        bool ended = json_is_true(json_object_get(row, "ended_by"));
+        assert_string_equal(json_string_value(json_object_get(row, "place")),
+                            ended ? "app.c:40" : "app.c:12");
+        assert_string_equal(json_string_value(json_object_get(row, "function")),
+                            ended ? "step" : "load_batch");
+        if (!ended)
+            assert_string_equal(json_string_value(json_object_get(row, "state")), "blocked");
+        assert_int_equal(report_number(row, "samples"), 20);
+        assert_in_range(report_number(row, "estimated_ns"), 19900000, 20100000);
+        seen[ended] = true;
+    }
+    assert_true(seen[0] && seen[1]);
+    json_decref(root);
+}
+
+/* In a process with Python they do not count: the lines of Python say more. */
+TEST(test_native_beside_python)
+{
+    struct program p;
+    program_init(&p, "beside");
+    int64_t main = native(&p, 0, "worker", "/srv/lib.c", 50),
+            wait = native(&p, main, "wait_for_work", "/srv/lib.c", 12),
+            run = native(&p, main, "run", "/srv/lib.c", 40),
+            step = program_python(&p, 0, "/srv/train.py", "step", 90);
+    program_launch(&p, (struct program_kernel){.ns = 1000, .thread = THREAD});
+    program_look(&p, p.now + 100, THREAD + 1, step, 1);
+    native_gaps(&p, wait, run);
+    program_write(&p);
+    json_t *root = report_parse(report_ok(tmpdir_path("beside"), GPUFL_REPORT_JSON, 0, false));
+    json_t *rows = json_object_get(json_object_get(root, "idle"), "lines"), *row;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        const char *function = json_string_value(json_object_get(row, "function"));
+        assert_false(function && strcmp(function, "wait_for_work") == 0);
+    }
+    json_decref(root);
+}
+
 /* One line of the user's has all the time: what a framework does below the line is shown from where
  * it divides. */
 TEST(test_fork)
@@ -151,7 +238,8 @@ TEST(test_fork)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text), cmocka_unit_test(test_json),
-                                       cmocka_unit_test(test_fork)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text), cmocka_unit_test(test_json), cmocka_unit_test(test_native),
+        cmocka_unit_test(test_native_beside_python), cmocka_unit_test(test_fork)};
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
