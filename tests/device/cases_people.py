@@ -30,6 +30,24 @@ def an_unprivileged_user(lab):
 
 
 @case
+def lines_of_a_blocked_c_program(lab):
+    """Without Python, the lines of idle time are those in which the thread was blocked, and else the launch's."""
+    out, _, report = lab.trace(lab.programs, "blocked", 400, options=("--option", "host_samples_hz=200"))
+    said, idle = json.loads(out), report["idle"]
+    ledger_closes(report, said.pop("kernels"))
+    lines, total = idle["lines"], sum(said.values())
+    for function, truth in said.items():
+        rows = [r for r in lines if (r["ended_by"] and "step" in r["function"] if function == "compute" else
+                                     function in (r["function"] or ""))]
+        found = sum(r["idle_ns"] for r in rows) / 1e9 / total
+        print(f"      {function}: {found:.3f} of the loop, by the program's clock {truth / total:.3f}", flush=True)
+        expect(abs(found - truth / total) < 0.06, f"{function}: {found:.3f}, {truth / total:.3f}: {lines}")
+    expect("load_batch" in report["answer"]["statement"], report["answer"]["statement"])
+    ledger, duration = report["ledger"], report["session"]["duration_ns"]
+    print(f"      sampler: {100 * ledger['cost_host_samples'] / duration:.2f} % of a core, {ledger['host_samples']} samples")
+
+
+@case
 def monitor_never_loads_cupti(lab):
     program = """
 import torch, time

@@ -20,6 +20,8 @@
 //   device_programs many             2 contexts, 300 streams in each, 10 launches in each stream
 //   device_programs unload [STEPS]   code that is compiled, run and unloaded, three times, while a
 //                                    thread counts to STEPS (0)
+//   device_programs blocked STEPS    between two launches: sleeps, waits for another thread, and
+//                                    computes; prints the seconds in each function
 //   device_programs allocations      allocates and frees memory of the device, also in the order
 //                                    of a stream
 
@@ -27,10 +29,13 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -393,6 +398,92 @@ int peers()
     return 0;
 }
 
+double now()
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+// Gives an input 3 ms after it was asked for.
+struct Input {
+    std::mutex lock;
+    std::condition_variable changed;
+    bool asked = false, given = false, over = false;
+
+    void give()
+    {
+        std::unique_lock<std::mutex> held(lock);
+        for (;;) {
+            changed.wait(held, [this] { return asked || over; });
+            if (over)
+                return;
+            held.unlock();
+            std::this_thread::sleep_for(std::chrono::milliseconds(3));
+            held.lock();
+            asked = false;
+            given = true;
+            changed.notify_all();
+        }
+    }
+};
+
+__attribute__((noinline)) double load_batch()
+{
+    double begin = now();
+    usleep(6000);
+    return now() - begin;
+}
+
+__attribute__((noinline)) double wait_for_input(Input &input)
+{
+    double begin = now();
+    std::unique_lock<std::mutex> held(input.lock);
+    input.asked = true;
+    input.changed.notify_all();
+    input.changed.wait(held, [&] { return input.given; });
+    input.given = false;
+    return now() - begin;
+}
+
+__attribute__((noinline)) double compute()
+{
+    double begin = now(), t;
+    do
+        t = now();
+    while (t - begin < 0.003);
+    return t - begin;
+}
+
+__attribute__((noinline)) void step()
+{
+    quick<<<1, 32>>>();
+    CHECK(cudaGetLastError());
+}
+
+int blocked(int steps)
+{
+    Input input;
+    std::thread giver([&] { input.give(); });
+    double loads = 0, inputs = 0, computes = 0;
+    step();
+    for (int i = 0; i < steps; i++) {
+        loads += load_batch();
+        inputs += wait_for_input(input);
+        computes += compute();
+        step();
+    }
+    {
+        std::lock_guard<std::mutex> held(input.lock);
+        input.over = true;
+        input.changed.notify_all();
+    }
+    giver.join();
+    CHECK(cudaDeviceSynchronize());
+    std::printf("{\"kernels\":%d,\"load_batch\":%.6f,\"wait_for_input\":%.6f,\"compute\":%.6f}\n",
+                steps + 1, loads, inputs, computes);
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -409,6 +500,8 @@ int main(int argc, char **argv)
         return managed(std::atoi(argv[2]));
     if (what == "peers")
         return peers();
+    if (what == "blocked" && argc > 2)
+        return blocked(std::atoi(argv[2]));
     if (what == "copies")
         return copies();
     if (what == "graphs")
@@ -437,6 +530,6 @@ int main(int argc, char **argv)
         stderr,
         "usage: device_programs threads T "
         "N|copies|graphs|steady|fault|exit|abort|late|fork|many|churn|unload [STEPS]|allocations|"
-        "managed MIB|peers\n");
+        "managed MIB|peers|blocked STEPS\n");
     return 2;
 }

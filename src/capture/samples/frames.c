@@ -62,9 +62,9 @@ struct frames_look frames_read(struct frames *f, const struct stack_other_thread
             e->thread.state = 0;
     }
     out.torn = result == STACK_OTHER_TORN;
-    out.quality = result == STACK_OTHER_NO_INNERMOST        ? 1
-                  : result == STACK_OTHER_OUTER || out.torn ? 2
-                                                            : 0;
+    out.quality = result == STACK_OTHER_NO_INNERMOST        ? FRAMES_NO_INNERMOST
+                  : result == STACK_OTHER_OUTER || out.torn ? FRAMES_OUTER
+                                                            : FRAMES_WHOLE;
     return out;
 }
 
@@ -73,8 +73,17 @@ bool frames_holder(struct frames *f, uintptr_t futex, struct stack_other_thread 
     return f->reader && stack_other_holder(f->reader, futex, out, tid);
 }
 
+uint32_t frames_blocked(struct frames *f, const struct stack_blocked_at *at)
+{
+    if (!f->blocked && !f->no_blocked)
+        f->no_blocked = stack_blocked_open(&f->blocked) != 0;
+    return f->blocked ? stack_blocked_walk(f->blocked, at) : 0;
+}
+
 void frames_close(struct frames *f)
 {
+    stack_blocked_close(f->blocked);
+    f->blocked = NULL;
     stack_other_close(f->reader);
     f->reader = NULL;
 }

@@ -1,5 +1,6 @@
 /* frames.h - takes stacks of other threads for the samples: Python's frames, if the process has a
- * Python whose other threads can be read (stack/other/other.h).
+ * Python whose other threads can be read (stack/other/other.h), or else the native frames of a
+ * thread that is blocked (stack/other/blocked.h).
  *
  * Python may be loaded late, and the interpreter made later still, so both are looked for again
  * once a second until they are found. A thread may call CUDA only before it is a thread of Python,
@@ -8,6 +9,7 @@
 #ifndef GPUFL_CAPTURE_SAMPLES_FRAMES_H
 #define GPUFL_CAPTURE_SAMPLES_FRAMES_H
 
+#include "stack/other/blocked.h"
 #include "stack/other/other.h"
 
 #include <stdbool.h>
@@ -28,8 +30,18 @@ struct frames {
     int64_t due;                    /* of the next try, steady ns */
     bool never;                     /* this process's other threads cannot be read */
     struct frames_found found[FRAMES_FOUND];
-    size_t turn;      /* the place in found that is reused next */
-    int64_t find_due; /* of the next look into Python's list, for whatever thread */
+    size_t turn;                   /* the place in found that is reused next */
+    int64_t find_due;              /* of the next look into Python's list, for whatever thread */
+    struct stack_blocked *blocked; /* owned; NULL: not needed yet, or not available */
+    bool no_blocked;               /* it is not available */
+};
+
+/* Values of host_sample.quality (schema/records.def). */
+enum {
+    FRAMES_WHOLE = 0,
+    FRAMES_NO_INNERMOST = 1,
+    FRAMES_OUTER = 2,
+    FRAMES_NATIVE = 3,
 };
 
 /* Holds the result of a sample. */
@@ -52,6 +64,9 @@ struct frames_look frames_read(struct frames *f, const struct stack_other_thread
 /* Finds the thread that holds the GIL, by the futex on which another thread waits for it. False: no
  * thread holds the GIL at this moment, or the holder is not known. */
 bool frames_holder(struct frames *f, uintptr_t futex, struct stack_other_thread *out, int32_t *tid);
+
+/* Returns the number of the native stack of a blocked thread; 0: none. */
+uint32_t frames_blocked(struct frames *f, const struct stack_blocked_at *at);
 
 void frames_close(struct frames *f); /* `never` stays */
 

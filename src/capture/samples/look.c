@@ -150,7 +150,13 @@ static enum call_said call_read(struct looks *l, int32_t tid, struct look *k,
         length = t ? file_text(t->call, text) : 0;
     }
     *entry = t;
-    return state_call(text, length, &k->number, &k->first);
+    struct call_at at = {.number = -1};
+    enum call_said said = state_call(text, length, &at);
+    k->number = at.number >= 0 ? at.number : CELL_NULL;
+    k->first = at.first;
+    k->sp = at.sp;
+    k->pc = at.pc;
+    return said;
 }
 
 /* Finds out whether a blocked thread has run since the look before. The kernel counts its time on
@@ -165,6 +171,17 @@ static void rest(struct look *k, struct look_thread *t)
     k->still = t->rests && said.run == t->rest.run && said.times == t->rest.times;
     t->rests = true;
     t->rest = said;
+}
+
+bool looks_rests(const struct look *k)
+{
+    char text[ROOM];
+    struct call_at at = {.number = -1};
+    struct sched_said said;
+    return state_call(text, file_text(k->resting->call, text), &at) == CALL_BLOCKED &&
+           at.number == k->number && at.first == k->first && at.sp == k->sp && at.pc == k->pc &&
+           sched_read(k->resting, &said) && said.run == k->resting->rest.run &&
+           said.times == k->resting->rest.times;
 }
 
 struct look looks_first(struct looks *l, int32_t tid)

@@ -25,6 +25,7 @@ struct look_thread {
     bool rests;              /* at the look before it was blocked, and its counts were `rest` */
     struct sched_said rest;  /* read before anything else of the thread */
     uint32_t stack, quality; /* the caller's: what it read of the thread while it rested */
+    bool walked;             /* the caller's: its native stack was looked for while it rested */
 };
 
 struct looks {
@@ -38,10 +39,11 @@ struct looks {
 /* Describes a look at a thread. Each of its three steps is taken for all threads of a round before
  * the next step: see state.h. */
 struct look {
-    bool gone;      /* the thread has ended, and nothing else is set */
-    int64_t state;  /* enum host_state; CELL_NULL: not known */
-    int64_t number; /* of the system call in which it is blocked; CELL_NULL: none, or not known */
-    uint64_t first; /* that call's first argument */
+    bool gone;       /* the thread has ended, and nothing else is set */
+    int64_t state;   /* enum host_state; CELL_NULL: not known */
+    int64_t number;  /* of the system call in which it is blocked; CELL_NULL: none, or not known */
+    uint64_t first;  /* that call's first argument */
+    uint64_t sp, pc; /* where the blocked thread is; 0: not known */
     /* The thread is blocked, and its entry; NULL: it is not, or its counts are not known. */
     struct look_thread *resting;
     bool still; /* it was blocked at the look before, too, and got no core since then */
@@ -60,6 +62,10 @@ void looks_round(struct looks *l, int64_t woke);
 
 /* Takes the first step. After it the state is known, except that of a thread that can run. */
 struct look looks_first(struct looks *l, int32_t tid);
+
+/* Returns true if the thread is still blocked where the first step found it, and got no core since
+ * then. Only for a look with `resting`. */
+bool looks_rests(const struct look *k);
 
 /* Takes the second step, after the first one of all threads. */
 void looks_clock(struct look *k);

@@ -93,14 +93,33 @@ static void push(const struct looked *l)
         collector_wake();
 }
 
+static bool rests(void *look)
+{
+    return looks_rests(look);
+}
+
+/* Reads the native frames of a blocked thread that has no frames of Python. A thread that has not
+ * run since such an attempt has none. */
+static void read_native(struct look *k, struct frames_look *f)
+{
+    const struct stack_blocked_at at = {(uintptr_t)k->sp, (uintptr_t)k->pc, rests, k};
+    if (k->still && k->resting->walked)
+        return;
+    k->resting->walked = true;
+    f->stack = frames_blocked(&own.frames, &at);
+    f->quality = f->stack ? FRAMES_NATIVE : f->quality;
+}
+
 /* Reads the thread's frames. A thread that has not run since the look before has the same ones. */
 static struct frames_look read_frames(size_t i, int64_t now)
 {
-    const struct look *k = &own.round[i];
+    struct look *k = &own.round[i];
     struct look_thread *t = k->resting;
     if (k->still && t->stack)
         return (struct frames_look){.stack = t->stack, .quality = t->quality};
     struct frames_look f = frames_read(&own.frames, &own.seen[i].python, now);
+    if (t && !f.stack && !f.torn)
+        read_native(k, &f);
     if (t) {
         t->stack = f.torn ? 0 : f.stack;
         t->quality = f.quality;

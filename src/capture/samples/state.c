@@ -23,26 +23,27 @@ static bool text_copy(char out[TEXT], const char *text, size_t length)
     return true;
 }
 
-enum call_said state_call(const char *text, size_t length, int64_t *number, uint64_t *first)
+enum call_said state_call(const char *text, size_t length, struct call_at *at)
 {
     char line[TEXT];
-    uint64_t sp, pc, argument;
-    int64_t n;
+    struct call_at a = {.number = -1};
     if (!text_copy(line, text, length))
         return CALL_UNREADABLE;
     if (strcmp(line, "running\n") == 0)
         return CALL_NONE;
-    int read = sscanf(line, "%" SCNd64 " %" SCNx64, &n, &argument);
+    int read = sscanf(line, "%" SCNd64 " %" SCNx64 " %*x %*x %*x %*x %*x %" SCNx64 " %" SCNx64,
+                      &a.number, &a.first, &a.sp, &a.pc);
     if (read < 2)
         return CALL_UNREADABLE;
-    if (n >= 0) {
-        *number = n;
-        *first = argument;
+    if (a.number >= 0) {
+        *at = a;
         return CALL_BLOCKED;
     }
-    if (sscanf(line, "-1 %" SCNx64 " %" SCNx64, &sp, &pc) != 2)
+    a = (struct call_at){.number = -1};
+    if (sscanf(line, "-1 %" SCNx64 " %" SCNx64, &a.sp, &a.pc) != 2)
         return CALL_UNREADABLE;
-    return sp || pc ? CALL_FAULT : CALL_ENDED;
+    *at = a;
+    return a.sp || a.pc ? CALL_FAULT : CALL_ENDED;
 }
 
 bool state_schedstat(const char *text, size_t length, struct sched_said *out)

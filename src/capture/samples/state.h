@@ -30,9 +30,16 @@ enum call_said {
     CALL_ENDED,      /* the thread has ended and is not yet forgotten: "-1 0x0 0x0" */
 };
 
-/* Reads the text of `syscall`, which need not end with NUL. number, and the call's first argument,
- * are set with CALL_BLOCKED. */
-enum call_said state_call(const char *text, size_t length, int64_t *number, uint64_t *first);
+/* Describes where a blocked thread is. */
+struct call_at {
+    int64_t number;  /* of the system call; -1: in none */
+    uint64_t first;  /* the call's first argument; 0: in none */
+    uint64_t sp, pc; /* the thread's stack pointer and instruction; 0: the kernel does not say */
+};
+
+/* Reads the text of `syscall`, which need not end with NUL. *at is set with CALL_BLOCKED and
+ * CALL_FAULT. */
+enum call_said state_call(const char *text, size_t length, struct call_at *at);
 
 /* Holds the content of a thread's file `schedstat`. */
 struct sched_said {

@@ -66,14 +66,13 @@ static struct standing_thread look_at_thread(int32_t tid)
 {
     struct standing_thread t = {0};
     char text[256];
-    int64_t number;
-    uint64_t first;
+    struct call_at at;
     if (!tid)
         return t;
     size_t n = thread_file(tid, "schedstat", text, sizeof text);
     t.known = state_schedstat(text, n, &t.sched);
     n = thread_file(tid, "syscall", text, sizeof text);
-    t.ready = state_call(text, n, &number, &first) == CALL_NONE;
+    t.ready = state_call(text, n, &at) == CALL_NONE;
     return t;
 }
 

@@ -70,7 +70,10 @@ TEST(test_a_thread_rests)
         k = look_blocked(&l);
         assert_non_null(k.resting);
         assert_true(k.still); /* nothing has woken it */
+        assert_true(k.sp && k.pc);
+        assert_true(looks_rests(&k));
         wake();
+        assert_false(looks_rests(&k));        /* also if it is blocked at the same place again */
         assert_false(look_blocked(&l).still); /* it has run, however briefly */
     }
     looks_close(&l);

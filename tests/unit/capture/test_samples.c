@@ -126,34 +126,41 @@ TEST(test_grid_after_a_change)
 
 /* ---- words of the kernel --------------------------------------------------------------------- */
 
-static enum call_said said(const char *text, int64_t *number)
+static enum call_said said(const char *text, struct call_at *at)
 {
-    uint64_t first;
-    return state_call(text, strlen(text), number, &first);
+    return state_call(text, strlen(text), at);
 }
 
 TEST(test_calls)
 {
-    int64_t n = -7;
-    uint64_t first = 5;
+    struct call_at at = {.number = -7};
     char longer[400];
-    assert_int_equal(said("running\n", &n), CALL_NONE);
-    assert_int_equal(said("-1 0x7ffd0 0x55d0\n", &n), CALL_FAULT);
-    assert_int_equal(said("-1 0x0 0x0\n", &n), CALL_ENDED);
-    assert_int_equal(n, -7); /* only a call sets it */
-    assert_int_equal(said("0 0x3 0x7ff 0x1 0x0 0x0 0x0 0x7ffe 0x7f12\n", &n), CALL_BLOCKED);
-    assert_int_equal(n, 0);
-    assert_int_equal(said("202 0xffffffffffffffff 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n", &n),
+    assert_int_equal(said("running\n", &at), CALL_NONE);
+    assert_int_equal(at.number, -7); /* set only if the thread is blocked */
+    assert_int_equal(said("-1 0x7ffd0 0x55d0\n", &at), CALL_FAULT);
+    assert_int_equal(at.number, -1);
+    assert_int_equal(at.sp, 0x7ffd0);
+    assert_int_equal(at.pc, 0x55d0);
+    assert_int_equal(said("-1 0x0 0x0\n", &at), CALL_ENDED);
+    assert_int_equal(said("0 0x3 0x7ff 0x1 0x0 0x0 0x0 0x7ffe 0x7f12\n", &at), CALL_BLOCKED);
+    assert_int_equal(at.number, 0);
+    assert_int_equal(at.first, 3);
+    assert_int_equal(at.sp, 0x7ffe);
+    assert_int_equal(at.pc, 0x7f12);
+    assert_int_equal(said("202 0xffffffffffffffff 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n", &at),
                      CALL_BLOCKED);
-    assert_int_equal(n, 202);
+    assert_int_equal(at.number, 202);
+    assert_int_equal(said("35 0x3\n", &at), CALL_BLOCKED); /* not where: the rest is missing */
+    assert_int_equal(at.sp, 0);
+    assert_int_equal(at.pc, 0);
     static const char futex[] = "202 0x7f10aa 0x189 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n";
-    assert_int_equal(state_call(futex, sizeof futex - 1, &n, &first), CALL_BLOCKED);
-    assert_int_equal(first, 0x7f10aa);
+    assert_int_equal(state_call(futex, sizeof futex - 1, &at), CALL_BLOCKED);
+    assert_int_equal(at.first, 0x7f10aa);
     static const char *const nothing[] = {"", "run", "running", "0", "-1", "-1 0x0", "x 0x1", "\n"};
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
-        assert_int_equal(said(nothing[i], &n), CALL_UNREADABLE);
+        assert_int_equal(said(nothing[i], &at), CALL_UNREADABLE);
     memset(longer, '1', sizeof longer);
-    assert_int_equal(state_call(longer, sizeof longer, &n, &first), CALL_UNREADABLE);
+    assert_int_equal(state_call(longer, sizeof longer, &at), CALL_UNREADABLE);
 }
 
 TEST(test_schedstat)
