@@ -47,8 +47,9 @@ static void file_take(struct snapshot_file *f, int fd)
     *f = (struct snapshot_file){fd, is.st_dev, is.st_ino};
 }
 
-/* Maps memory at the snapshot's address, which never changes: what was copied may be read after a
- * change to another way. The memory belongs to the file if there is one. */
+/* Maps memory at the snapshot's address, which never changes. The memory belongs to the file if
+ * there is one, and stays when the file is closed: what was copied may be read after a change to
+ * another way, in the middle of a look. */
 static bool snapshot_map(struct snapshot *s, int fd)
 {
     int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | (s->data ? MAP_FIXED : 0);
@@ -89,17 +90,21 @@ static bool snapshot_pipe(struct snapshot *s)
 static int snapshot_use(struct snapshot *s, enum snapshot_kind kind)
 {
     static const uint64_t word = 0x67707566;
+    enum { AT = SNAPSHOT_BYTES - sizeof(word) };
     struct iovec piece = {(void *)&word, sizeof(word)};
+    uint64_t was;
+    memcpy(&was, s->data + AT, sizeof(was));
     for (; kind < SNAPSHOT_NONE; kind++) {
         file_close(&s->file);
         file_close(&s->out);
         s->kind = kind;
-        bool made = (kind == SNAPSHOT_MEMFD || snapshot_map(s, -1)) &&
-                    (kind == SNAPSHOT_MEMFD  ? snapshot_memfd(s)
-                     : kind == SNAPSHOT_PIPE ? snapshot_pipe(s)
-                                             : true);
-        if (made && snapshot_copy(s, 0, &piece, 1) == sizeof(word) &&
-            memcmp(s->data, &word, sizeof(word)) == 0)
+        bool made = kind == SNAPSHOT_MEMFD  ? snapshot_memfd(s)
+                    : kind == SNAPSHOT_PIPE ? snapshot_pipe(s)
+                                            : true;
+        bool copied = made && snapshot_copy(s, AT, &piece, 1) == sizeof(word) &&
+                      memcmp(s->data + AT, &word, sizeof(word)) == 0;
+        memcpy(s->data + AT, &was, sizeof(was));
+        if (copied)
             return 0;
         if (s->kind > kind) /* the copy has already changed to the next way */
             return s->kind < SNAPSHOT_NONE ? 0 : GPUFL_E_UNAVAILABLE;

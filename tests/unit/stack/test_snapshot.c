@@ -4,6 +4,8 @@
 #include "tests/test.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -94,6 +96,33 @@ TEST(a_pipe_where_files_may_not_grow)
     in_child(with_no_files);
 }
 
+/* The limit comes between two copies of one look. */
+static void with_no_more_files(void)
+{
+    static const char text[] = "before", more[] = "after";
+    struct iovec first = {(void *)text, sizeof text}, second = {(void *)more, sizeof more};
+    struct rlimit none = {0, 0};
+    sigset_t every;
+    sigfillset(&every); /* as the owner of a snapshot does */
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &every, NULL), 0);
+    assert_int_equal(snapshot_open(&s), 0);
+    assert_string_equal(snapshot_name(&s), "memfd");
+    for (size_t at = 0; at < SNAPSHOT_BYTES; at += SNAPSHOT_BYTES - sizeof text)
+        assert_int_equal(snapshot_copy(&s, at, &first, 1), sizeof text);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    assert_int_equal(snapshot_copy(&s, AT, &second, 1), sizeof more);
+    assert_string_equal(snapshot_name(&s), "pipe");
+    assert_string_equal(s.data + AT, more);
+    assert_string_equal(s.data, text); /* what was copied before is there */
+    assert_string_equal(s.data + SNAPSHOT_BYTES - sizeof text, text);
+    snapshot_close(&s);
+}
+
+TEST(copies_stay_when_a_way_ends)
+{
+    in_child(with_no_more_files);
+}
+
 /* The program closes every descriptor and opens a file of its own, which is not written to. */
 static void with_closed_descriptors(void)
 {
@@ -157,6 +186,7 @@ int main(void)
         cmocka_unit_test(memfd_copies),
         cmocka_unit_test(a_copy_fits_or_is_refused),
         cmocka_unit_test(a_pipe_where_files_may_not_grow),
+        cmocka_unit_test(copies_stay_when_a_way_ends),
         cmocka_unit_test(closed_descriptors_end_a_way),
         cmocka_unit_test(a_child_has_its_own),
         cmocka_unit_test(errno_is_kept),
