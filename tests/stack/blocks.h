@@ -27,4 +27,7 @@ struct blocks {
 
 extern const struct blocks blocks, blocks_fp;
 
+/* Blocks for 0.3 ms, in a library of its own that has frame pointers. */
+__attribute__((visibility("default"))) void blocks_library_rest(void);
+
 #endif

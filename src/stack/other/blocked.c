@@ -23,8 +23,9 @@
 
 enum {
     FRAMES_MOST = STACK_DEPTH,
-    WINDOW = 8 * 1024, /* bytes of a stack that are copied at once */
-    WINDOW_PART = 512, /* and which are copied so, because the stack's end may lie within */
+    WINDOW = 8 * 1024,      /* bytes of a stack that are copied at once */
+    STACK_BYTES = 64 << 20, /* above the innermost frame, in which outer ones are searched */
+    WINDOW_PART = 512,      /* and which are copied so, because the stack's end may lie within */
     TABLES_FROM = WINDOW,
     TABLES_ROOM = SNAPSHOT_BYTES - TABLES_FROM,
     ALIGN = 16,
@@ -39,6 +40,7 @@ _Static_assert(WINDOW / WINDOW_PART <= SNAPSHOT_PIECES, "a window is one copy");
 struct stack_blocked {
     struct snapshot snap;
     struct safe_copier copier;
+    uintptr_t sp;     /* of this walk's innermost frame */
     uintptr_t window; /* address of the stack that is at the snapshot's beginning */
     size_t window_bytes;
     size_t tables; /* bytes used of the second part */
@@ -89,10 +91,11 @@ static bool window_at(struct stack_blocked *b, uintptr_t at)
     return b->window_bytes >= sizeof at;
 }
 
-/* Reads a word of the thread's stack. */
+/* Reads a word of the thread's stack. A register that is no stack address must not lead elsewhere:
+ * a mapping of a device may be there. */
 static bool word_at(struct stack_blocked *b, uintptr_t at, uintptr_t *out)
 {
-    if (at % sizeof at)
+    if (at % sizeof at || at + CPU_RED - b->sp >= STACK_BYTES)
         return false;
     if (at < b->window || b->window_bytes < sizeof at ||
         at - b->window > b->window_bytes - sizeof at) {
@@ -136,16 +139,17 @@ static bool leads_to(uintptr_t target, uintptr_t begin)
     uint8_t code[16];
     int32_t distance;
     uint64_t to;
-    if (!safe_read(code, (const void *)target, sizeof code))
+    const struct module *m = modules_get(modules_find(target));
+    if (!m || !safe_read(code, (const void *)target, sizeof code))
         return false;
     size_t n = memcmp(code, endbr64, sizeof endbr64) == 0 ? sizeof endbr64 : 0;
     n += code[n] == 0xf2; /* bnd */
     if (memcmp(code + n, jmp, sizeof jmp) != 0)
         return false;
     memcpy(&distance, code + n + sizeof jmp, sizeof distance);
-    n += sizeof jmp + sizeof distance;
-    return safe_read(&to, (const void *)(target + n + (uintptr_t)(intptr_t)distance), sizeof to) &&
-           to == begin;
+    uintptr_t slot = target + n + sizeof jmp + sizeof distance + (uintptr_t)(intptr_t)distance;
+    return slot >= m->pub.begin && slot < m->pub.end &&
+           safe_read(&to, (const void *)slot, sizeof to) && to == begin;
 #else
     return false;
 #endif
@@ -212,7 +216,8 @@ static bool step(struct stack_blocked *b, struct unwind_frame *f, uintptr_t sp, 
         if (!word_at(b, from + (uintptr_t)((int64_t)row.fp_offset * 8), fp))
             return false;
     }
-    if (cfa <= sp || !word_at(b, cfa + (uintptr_t)((int64_t)row.ra_offset * 8), ra))
+    if (cfa <= sp || cfa - sp > STACK_BYTES ||
+        !word_at(b, cfa + (uintptr_t)((int64_t)row.ra_offset * 8), ra))
         return false;
     f->cfa = *ra ? cfa : 0;
     return true;
@@ -273,6 +278,7 @@ uint32_t stack_blocked_walk(struct stack_blocked *b, const struct stack_blocked_
     uint32_t id = 0;
     if (!at->sp || !at->pc || snapshot_here(&b->snap) != 0 || !stacks_enter())
         return 0;
+    b->sp = at->sp;
     b->window_bytes = 0;
     b->seen_count = 0;
     safe_copy_with(&b->copier);

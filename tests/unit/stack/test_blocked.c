@@ -188,6 +188,43 @@ TEST(blocked_with_frame_pointers)
     check_every_kind(&blocks_fp);
 }
 
+/* ---- a library with frame pointers ----------------------------------------------------------- */
+
+static atomic_bool rested;
+static _Atomic int32_t resting_tid;
+
+BLOCKS_FUNCTION static void *rests_in_library(void *unused)
+{
+    atomic_store(&resting_tid, (int32_t)syscall(SYS_gettid));
+    while (!atomic_load(&rested))
+        blocks_library_rest();
+    return unused;
+}
+
+/* The program calls the library through the linker's table. */
+TEST(blocked_in_a_library_with_frame_pointers)
+{
+    pthread_t t;
+    const struct stack_place *inner = NULL;
+    struct said s;
+    int looks = 0;
+    assert_int_equal(pthread_create(&t, NULL, rests_in_library, NULL), 0);
+    for (; !inner && (!INTERCEPTED || looks < STAYS); looks++) {
+        int32_t tid = atomic_load(&resting_tid);
+        const struct stack *found = tid && look(&s, tid) ? stack_of_thread(&s) : NULL;
+        for (unsigned i = 0; found && i + 1 < found->depth && !inner; i++)
+            if (found->places[i].kind == STACK_NATIVE && found->places[i].module &&
+                strstr(found->places[i].module->path, "stack-rests.so"))
+                inner = &found->places[i];
+    }
+    atomic_store(&rested, true);
+    pthread_join(t, NULL);
+    if (inner)
+        assert_true(in_function(inner + 1, (void *)rests_in_library));
+    else
+        print_message("intercepted\n");
+}
+
 /* ---- threads that go on ---------------------------------------------------------------------- */
 
 static bool never_still(void *arg)
@@ -342,6 +379,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocked_in_every_kind_of_call),
         cmocka_unit_test(blocked_with_frame_pointers),
+        cmocka_unit_test(blocked_in_a_library_with_frame_pointers),
         cmocka_unit_test(a_thread_that_ran_has_no_stack),
         cmocka_unit_test(wrong_registers),
         cmocka_unit_test(libraries_close_and_threads_end),

@@ -24,7 +24,11 @@ gpufl_test(modules DEPS stack)
 gpufl_test(stack DEPS stack SOURCES ${shapes} captured.c TIMEOUT 900)
 gpufl_test(libraries DEPS stack SOURCES captured.c TIMEOUT 900)
 gpufl_test(blocked DEPS stack SOURCES captured.c)
-target_link_libraries(test-unit-stack-blocked PRIVATE blocks blocks-fp)
+add_library(unit-stack-rests SHARED ${stack_programs}/rests.c)
+target_compile_options(unit-stack-rests PRIVATE -O1 -fno-omit-frame-pointer -fno-sanitize=all)
+set_target_properties(unit-stack-rests PROPERTIES PREFIX "" OUTPUT_NAME stack-rests
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+target_link_libraries(test-unit-stack-blocked PRIVATE blocks blocks-fp unit-stack-rests)
 add_test(NAME unit.stack.libraries-long COMMAND test-unit-stack-libraries long
          WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.stack.libraries-long PROPERTIES TIMEOUT 600 LABELS long)
