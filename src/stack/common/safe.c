@@ -14,6 +14,7 @@
 #include "stack/common/safe.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -36,17 +37,31 @@ static _Atomic uint64_t pages[SAFE_PAGES];
 static _Atomic uint64_t generation = 1; /* never 0: an empty word matches none */
 static _Atomic int probe;               /* enum probe; every thread finds the same one */
 
-/* Holds the calling thread's copier; NULL: none. */
-static __thread const struct safe_copier *copier __attribute__((tls_model("initial-exec")));
+/* Holds the copier of the one thread that has one, and that thread. Not in thread-local storage, of
+ * which a library that is loaded late gets little. Release: who sees the copier sees its thread. */
+static _Atomic(const struct safe_copier *) the_copier;
+static _Atomic uintptr_t copier_thread;
+
+/* Returns the calling thread's copier; NULL: it has none. */
+static inline const struct safe_copier *safe_copier(void)
+{
+    const struct safe_copier *c = atomic_load_explicit(&the_copier, memory_order_acquire);
+    if (__builtin_expect(c != NULL, 0) &&
+        atomic_load_explicit(&copier_thread, memory_order_relaxed) != (uintptr_t)pthread_self())
+        c = NULL;
+    return c;
+}
 
 void safe_copy_with(const struct safe_copier *c)
 {
-    copier = c;
+    if (c)
+        atomic_store_explicit(&copier_thread, (uintptr_t)pthread_self(), memory_order_relaxed);
+    atomic_store_explicit(&the_copier, c, memory_order_release);
 }
 
 bool safe_copies(void)
 {
-    return copier != NULL;
+    return safe_copier() != NULL;
 }
 
 static bool safe_ask_sigprocmask(uintptr_t page)
@@ -133,6 +148,7 @@ bool safe_read(void *to, const void *from, size_t n)
 {
     if (n == 0)
         return true;
+    const struct safe_copier *copier = safe_copier();
     if (__builtin_expect(copier != NULL, 0))
         return copier->read(copier->arg, to, from, n);
     if (!safe_pages(from, n))
@@ -143,6 +159,7 @@ bool safe_read(void *to, const void *from, size_t n)
 
 const void *safe_map(const void *at, size_t n)
 {
+    const struct safe_copier *copier = safe_copier();
     if (copier)
         return copier->map(copier->arg, at, n);
     return safe_pages(at, n) ? at : NULL;
@@ -168,6 +185,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) bool safe_word(ui
 
 bool safe_read_any(void *to, const void *from, size_t n)
 {
+    const struct safe_copier *copier = safe_copier();
     if (copier)
         return n == 0 || copier->read(copier->arg, to, from, n);
     int saved = errno;

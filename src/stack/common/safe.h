@@ -35,7 +35,7 @@ struct safe_copier {
 
 /* From now on, safe_read, safe_read_any and safe_map of the calling thread use the copier, which
  * the caller keeps. NULL: they read as before. The thread must not use the other functions
- * meanwhile. */
+ * meanwhile. One thread at a time has a copier. */
 void safe_copy_with(const struct safe_copier *copier);
 
 /* Returns true if the calling thread has a copier. */

@@ -79,15 +79,21 @@ static bool copy_to(void *arg, void *to, const void *from, size_t n)
     return copy != NULL;
 }
 
-/* Copies the stack from this address on, as far as it reaches. */
+/* Copies the stack from this address on, as far as it reaches. The kernel refuses a copy that would
+ * go beyond the highest address of a process, where the first thread's stack may end: a smaller one
+ * is tried. */
 static bool window_at(struct stack_blocked *b, uintptr_t at)
 {
     struct iovec parts[WINDOW / WINDOW_PART];
-    int n = WINDOW / WINDOW_PART;
-    for (int i = 0; i < n; i++)
-        parts[i] = (struct iovec){(void *)(at + (uintptr_t)i * WINDOW_PART), WINDOW_PART};
     b->window = at;
-    b->window_bytes = snapshot_copy(&b->snap, 0, parts, n);
+    b->window_bytes = 0;
+    for (size_t bytes = WINDOW; !b->window_bytes && bytes >= sizeof at; bytes /= 2) {
+        int n = 0;
+        for (size_t from = 0; from < bytes; from += WINDOW_PART, n++)
+            parts[n] = (struct iovec){(void *)(at + from),
+                                      bytes - from < WINDOW_PART ? bytes - from : WINDOW_PART};
+        b->window_bytes = snapshot_copy(&b->snap, 0, parts, n);
+    }
     return b->window_bytes >= sizeof at;
 }
 
