@@ -1,6 +1,6 @@
 // Stacks and scopes as trees, trees as rectangles, search, keys.
 import { describe, expect, it } from "vitest";
-import { framesOf, rectAt, rectsOf, search, stacksOf, step, treeOf, treeOfParts } from "../src/pages/flame/tree";
+import { framesOf, fullNames, rectAt, rectsOf, search, stacksOf, step, treeOf, treeOfParts } from "../src/pages/flame/tree";
 import { ORIGINS, originOf, TONE } from "../src/pages/flame/origin";
 import { timesOf } from "../src/pages/flame/Origins";
 import { scopePaths } from "../src/api/report";
@@ -134,4 +134,11 @@ describe("scopes", () => {
   it("no circle is followed", () => expect(treeOfParts([part(1, 1, 5), part(2, 3, 1), part(3, 2, 1)], "all")[0]!.total).toBe(5));
   it("the table has the same order as the tree's parents", () => expect(inTreeOrder([{ id: 2, parent: 1, wall_ns: 1 }, { id: 1, parent: 0, wall_ns: 9 }]).map((node) => node.id)).toEqual([1, 2]));
   it("per iteration, where there are any", () => expect([perIteration(100, 4), perIteration(100, 0), perIteration(null, 4), perIteration(100, null)]).toEqual([25, null, null, null]));
+});
+
+describe("whole names of kernels", () => {
+  it("are known by short ones that one kernel has", () => {
+    const full = fullNames([{ short: "gemm", name: "void gemm<float>(int)" }, { short: "norm", name: "a::norm()" }, { short: "norm", name: "b::norm()" }]);
+    expect([...full]).toEqual([["gemm", "void gemm<float>(int)"], ["norm", "norm"]]);
+  });
 });

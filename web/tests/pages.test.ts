@@ -1,6 +1,6 @@
 // The table of pages: the bar, the shortcuts, and addresses without some parts.
 import { describe, expect, it } from "vitest";
-import { addressOf, menu, pageAt, pageOfKey, PAGES, type PageId } from "../src/router/pages";
+import { addressOf, isOfView, menu, pageAt, pageOfKey, PAGES, type PageId } from "../src/router/pages";
 import { href, match } from "../src/router/router";
 
 const ids = Object.keys(PAGES) as PageId[];
@@ -24,6 +24,14 @@ describe("the keys after g", () => {
   it("are no two pages' own", () => {
     const keys = ids.flatMap((id) => PAGES[id].key ?? []);
     expect(new Set(keys).size).toBe(keys.length);
+  });
+});
+
+describe("gpufl view", () => {
+  it("has sessions and what belongs to them, and no page of a fleet", () => {
+    const outside = ids.filter((id) => PAGES[id].outside);
+    expect(ids.filter((id) => !isOfView(id) && !outside.includes(id))).toEqual(["host", "alerts", "upload", "settings"]);
+    expect(isOfView("fleet")).toBe(true); // its address is the first one, which shows the sessions of the folder
   });
 });
 

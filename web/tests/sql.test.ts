@@ -1,8 +1,10 @@
 // The page that asks in SQL: values computed from an answer, an error and a statement.
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { fromAddress, toAddress } from "../src/pages/sql/address";
 import { answerOf, messageOf, numberOf, offsetOf, placeOf } from "../src/pages/sql/answer";
-import { csvOf, notebookOf, parquetColumns, pythonText } from "../src/pages/sql/files";
+import { client } from "../src/api/client";
+import { csvOf, notebookOf, notebookOfFile, parquetColumns, pythonText } from "../src/pages/sql/files";
+import { namesFor } from "../src/pages/sql/names";
 import { questionsIn } from "../src/pages/sql/questions";
 import { barsOf, kindFor, numberColumns, pointsOf, standard } from "../src/pages/sql/plot";
 
@@ -102,5 +104,42 @@ describe("ready questions", () => {
     expect(files.filter(({ id }) => !clickhouse.some((other) => other.id === id)).map(({ id }) => id)).toEqual(["lines"]);
     expect(clickhouse.every(({ id, sql }) => sql === files.find((other) => other.id === id)?.clickhouse)).toBe(true);
     expect(questionsIn(undefined)).toBe(files);
+  });
+});
+
+describe("names in an answer", () => {
+  afterEach(() => vi.restoreAllMocks());
+  const listed = (mangled: string[]) => ({ names: mangled.map((name) => `full ${name}`), mangled, short_names: mangled.map((name) => `short ${name}`), rows: mangled.length, data: { name: mangled.map((_, at) => at) } });
+  const answerWith = (...cells: string[]) => ({ ...answerOf({ columns: [{ name: "kernel", type: "VARCHAR" }], rows: [], truncated: false }), rows: cells.map((cell) => [cell]) });
+  const asked: string[] = [];
+  const answering = (byQuestion: Record<string, string[]>) =>
+    vi.spyOn(client, "get").mockImplementation(((route: string, { session }: { session?: string }) => {
+      const question = session ? `${route} ${session}` : route;
+      asked.push(question);
+      return byQuestion[question] ? Promise.resolve(listed(byQuestion[question])) : Promise.reject(new Error("no"));
+    }) as never);
+
+  it("come from every chosen session, and from the history for other kernels", async () => {
+    const sessions = Array.from({ length: 12 }, (_, at) => `s${at}`);
+    answering({ "kernels s11": ["_Z4lastv"], history_names: ["_Z3oldv"] });
+    const names = await namesFor(answerWith("_Z4lastv", "_Z3oldv", "_Z7nobodyv", "plain"), sessions);
+    expect(names.get("_Z4lastv")).toEqual({ short: "short _Z4lastv", full: "full _Z4lastv" });
+    expect(names.get("_Z3oldv")?.short).toBe("short _Z3oldv");
+    expect(names.has("_Z7nobodyv")).toBe(false);
+  });
+  it("are asked for until none is missing", async () => {
+    asked.length = 0;
+    answering({ "kernels a": ["_Z1av"], "kernels b": ["_Z1bv"], history_names: [] });
+    await namesFor(answerWith("_Z1av"), ["a", "b"]);
+    await namesFor(answerWith("no kernel"), ["a", "b"]);
+    expect(asked).toEqual(["kernels a"]);
+  });
+});
+
+describe("the snippet for a notebook of a local server", () => {
+  it("reads the file of the answer, and has the statement as one text", () => {
+    const code = notebookOfFile("answer.parquet", `SELECT 'a"b' AS x -- \\`);
+    expect(code).toContain("duckdb.sql(\"SELECT * FROM 'answer.parquet'\").df()");
+    expect(code).toContain(`statement = ${pythonText(`SELECT 'a"b' AS x -- \\`)}`);
   });
 });

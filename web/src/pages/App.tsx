@@ -6,7 +6,7 @@ import type { Me } from "../api/schema";
 import { useApi } from "../api/use";
 import { who } from "../api/who";
 import { Link } from "../router/Link";
-import { PAGES, pageOfKey, type Entry } from "../router/pages";
+import { isOfView, PAGES, pageOfKey, type Entry } from "../router/pages";
 import { go, href, usePlace, type Place } from "../router/router";
 import { en } from "../text/en";
 import { Boundary } from "../ui/Boundary";
@@ -26,10 +26,11 @@ interface PageProps {
   place: Place;
   stranger: boolean; // a visitor who has to log in first
   unknown: boolean; // the server has not said yet who is logged in
+  view: boolean; // of `gpufl view`
 }
 
-function Page({ place, stranger, unknown }: PageProps) {
-  if (place.page === null)
+function Page({ place, stranger, unknown, view }: PageProps) {
+  if (place.page === null || (view && !isOfView(place.page)))
     return (
       <Empty alone title={en.states.lostPage} text={en.states.lostPageText}>
         <Link href={href("sessions")}>{en.states.toSessions}</Link>
@@ -122,7 +123,7 @@ export function App() {
       </header>
       <main className={place.page === "session" && place.path.tab === "timeline" ? "page page-wide" : "page"} id="content" tabIndex={-1}>
         <Boundary key={`${place.page} ${place.path.session ?? ""} ${stranger}`}>
-          <Page place={place} stranger={stranger} unknown={!outside && !me.data && !me.problem} />
+          <Page place={place} stranger={stranger} unknown={!outside && !me.data && !me.problem} view={me.data?.view ?? false} />
         </Boundary>
       </main>
       <footer className="footer">{version.data?.version ? en.footer(version.data.version) : ""}</footer>

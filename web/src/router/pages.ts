@@ -50,6 +50,12 @@ export const menu = (view: boolean): Entry[] =>
     return row.menu && (!view || row.view) ? [{ page, name: row.menu, key: row.key }] : [];
   });
 
+/** Whether `gpufl view` has the page: those of its bar, what belongs to them, and its first one. */
+export function isOfView(page: PageId): boolean {
+  const { view, under } = PAGES[page];
+  return page === "fleet" || view === true || (under !== undefined && PAGES[under].view === true);
+}
+
 /** The page that a letter after "g" goes to, among the available pages. */
 export const pageOfKey = (key: string, pages: readonly Entry[]): PageId | undefined => pages.find((entry) => entry.key === key)?.page;
 

@@ -57,6 +57,16 @@ export function titleOf(engine: Engine, picked: Picked): string {
   return text.one[kind] ?? text.unnamed;
 }
 
+const TIP = 1000; // letters of a whole name in a tooltip
+
+/** The whole name of an event, for a tooltip; "": its title says as much. */
+export function fullOf(engine: Engine, picked: Picked): string {
+  const lane = engine.scene.lanes.find((other) => other.id === picked.track);
+  const full = lane && hasName(lane.kind) ? engine.scene.names.text(picked.hit.name) : "";
+  if (full === "" || full === titleOf(engine, picked)) return "";
+  return full.length > TIP ? `${full.slice(0, TIP)}…` : full;
+}
+
 function Times({ hit }: { hit: Hit }) {
   return (
     <>
@@ -137,7 +147,8 @@ function WaitVerdict({ session, place }: { session: string; place: Place | null 
 }
 
 const hasStack = (kind: number): boolean => kind === KIND.wait || kind === KIND.sync || kind === KIND.kernel || kind === KIND.sample || kind === KIND.launch || kind === KIND.gap || kind === KIND.state;
-const REFS: Record<number, string> = { [KIND.scope]: text.instance, [KIND.mark]: text.inScope, [KIND.sample]: text.samples, [KIND.state]: text.samples };
+const REFS: Record<number, string> = { [KIND.sample]: text.samples, [KIND.state]: text.samples };
+const hasRef = (kind: number): boolean => kind !== KIND.gap && kind !== KIND.scope && kind !== KIND.mark; // those of scopes are numbers of the log
 
 function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; picked: Picked & { hit: HitEvent } }) {
   const { hit } = picked;
@@ -165,7 +176,7 @@ function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pi
         <Fact label={text.lane}>{laneTitle(engine, lane)}</Fact>
         {lane.kind === KIND.mark && <MarkFacts session={session} lane={lane} hit={hit} name={name} />}
         {lane.kind === KIND.launch && <Away engine={engine} lane={lane} hit={hit} />}
-        {Number.isFinite(ref) && lane.kind !== KIND.gap && (lane.kind !== KIND.mark || ref > 0) && <Fact label={REFS[lane.kind] ?? text.correlation}>{ref}</Fact>}
+        {Number.isFinite(ref) && hasRef(lane.kind) && <Fact label={REFS[lane.kind] ?? text.correlation}>{ref}</Fact>}
         {row && <Launched session={session} launch={row} />}
         {hasFlows(lane.kind) && <Fact label={text.flowTitle}>{flows.data ? (flows.data.length ? text.flows(count(flows.data.length)) : text.noFlow) : flows.problem ? flows.problem.message : "…"}</Fact>}
       </dl>

@@ -12,6 +12,7 @@ import { KeySheet, ProblemView } from "../ui/parts";
 import { token, useTheme } from "../ui/theme";
 import { exactTime } from "./axis";
 import { coloursOf } from "./colours";
+import { fullOf } from "./Details";
 import type { Engine } from "./engine";
 import { listen } from "./input";
 import { groupOfRank, KIND, type Group, type Lane, type Owners } from "./lanes";
@@ -95,6 +96,7 @@ function Tip({ engine, ranks }: { engine: Engine; ranks: readonly Rank[] }) {
       {picked && <span>{picked.hit.kind === "event" ? duration(picked.hit.duration) : text.sumOf(count(picked.hit.events), duration(picked.hit.duration))}</span>}
       <span>{rank.title}</span>
       <span className="quiet">{picked ? exactTime(picked.hit.start - rank.offset) : text.rankFrom(duration(rank.offset), duration(rank.length))}</span>
+      {picked && fullOf(engine, picked) && <span className="mono quiet tl-tip-full">{fullOf(engine, picked)}</span>}
     </div>
   );
 }

@@ -19,7 +19,7 @@ import { token, useTheme } from "../ui/theme";
 import { exactTime } from "./axis";
 import { BookmarkList, BookmarksContext, BookmarkTip, ListButton, useBookmarks, useList } from "./BookmarkList";
 import { coloursOf } from "./colours";
-import { Details, laneTitle, titleOf } from "./Details";
+import { Details, fullOf, laneTitle, titleOf } from "./Details";
 import { Engine } from "./engine";
 import type { Reveal } from "./shown";
 import { eventAt, longestOf, neighbourOf, waitsOf, type Found } from "./events";
@@ -79,6 +79,11 @@ function Tip({ engine, notes }: { engine: Engine; notes: Words["notes"] }) {
   );
 }
 
+function FullName({ engine, picked }: { engine: Engine; picked: Picked }) {
+  const full = fullOf(engine, picked);
+  return full ? <span className="mono quiet tl-tip-full">{full}</span> : null;
+}
+
 /** A mark has no length, so that its thread is shown in place of the length. */
 function MarkTip({ engine, picked, lane }: { engine: Engine; picked: Picked; lane: Lane }) {
   const { hit } = picked;
@@ -90,6 +95,7 @@ function MarkTip({ engine, picked, lane }: { engine: Engine; picked: Picked; lan
       {domain && <span>{text.inDomain(domain)}</span>}
       <span className="quiet">{laneTitle(engine, lane)}</span>
       <span className="quiet">{exactTime(hit.start)}</span>
+      <FullName engine={engine} picked={picked} />
     </>
   );
 }
@@ -105,6 +111,7 @@ function EventTip({ engine, picked }: { engine: Engine; picked: Picked }) {
       <span>{hit.kind === "event" ? duration(hit.duration) : `${text.sumOf(count(hit.events), duration(hit.duration))}, ${percent(hit.busy / hit.duration)}`}</span>
       {line && <span className="mono">{line.place}{line.function ? ` ${line.function}` : ""}</span>}
       <span className="quiet">{exactTime(hit.start)}</span>
+      <FullName engine={engine} picked={picked} />
     </>
   );
 }

@@ -241,6 +241,13 @@ async function onlyItsPages(page) {
     await page.keyboard.press(key);
   }
   check(page.url() === before, `view: keys lead to ${page.url()}`);
+  for (const address of ["/alerts", "/upload", "/settings/workspace", "/hosts/here"]) {
+    await page.goto(new URL(address, before).href);
+    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+  }
+  await page.goto(before);
+  await page.getByRole("heading", { level: 1 }).first().waitFor();
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Fleet" }).waitFor({ state: "detached" });
 }
 
 /** `gpufl view` opens one session, or the only one of a command that used the GPU, lists several, and has nothing else. */

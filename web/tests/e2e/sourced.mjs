@@ -111,6 +111,27 @@ try {
   }, [wait.lane, wait.start + wait.duration / 2]);
   await page.mouse.move(x, y);
   await page.locator(".tl-tip").getByText(lineOf(wait.stack)).waitFor();
+  // The tip of a kernel has the whole name below the short one.
+  const named = await page.evaluate(() => {
+    const { scene, shown } = window.gpuflTimeline;
+    for (const row of scene.layout.rows) {
+      if (scene.lanes[scene.tracks[row.track]?.lane]?.kind !== 1) continue; // KIND.kernel
+      const y = shown.height - scene.layout.height + row.y - scene.scroll + row.height / 2;
+      for (let x = scene.side + 1; x < scene.width && y > 0 && y < shown.height; x++) {
+        const hit = window.gpuflTimeline.pickAt(x, y)?.hit;
+        const full = hit ? scene.names.text(hit.name) : "";
+        if (!full || full === scene.names.short(hit.name)) continue;
+        const box = document.querySelector(".tl-canvas").getBoundingClientRect();
+        return { full, x: box.left + x * scene.unit, y: box.top + y * scene.unit };
+      }
+    }
+    return null;
+  });
+  check(named !== null, "tip: a kernel with a longer name is in sight");
+  if (named) {
+    await page.mouse.move(named.x, named.y);
+    await page.locator(".tl-tip-full").getByText(named.full.slice(0, 900)).waitFor();
+  }
   await page.mouse.move(0, 0);
   await shots("sourced-wait");
   // The panel says whether a loop waits there, as the report does; the line's window has the numbers of its waits.

@@ -89,6 +89,14 @@ export async function samplesOnly(world) {
   await t.legible(page, "only samples, kernels");
   const first = page.getByRole("region", { name: "Samples by kernel" }).locator("tbody tr").first();
   const shown = await first.evaluate((line) => [line.querySelector("[data-name]")?.dataset.name, ...[...line.querySelectorAll("td [title]")].map((cell) => cell.title.replace(/\D/g, ""))]);
+  // A search is for these kernels, too.
+  await page.getByRole("searchbox").first().fill(name.slice(0, 4));
+  await page.getByRole("region", { name: "Samples by kernel" }).locator("mark").first().waitFor();
+  t.check(!/No kernels/.test(await page.locator("main").innerText()), "only samples: a kernel that is found is no kernel that is not there");
+  await page.getByRole("searchbox").first().fill("no kernel has this name");
+  await until(page, () => document.querySelectorAll('[aria-label="Samples by kernel"] tbody tr [data-name]').length === 0);
+  await page.getByRole("searchbox").first().fill("");
+  await first.locator("[data-name]").waitFor();
   t.check(most > 1000 && shown[0] === name && shown.includes(String(most)), `only samples: the kernel with most: ${shown}, not ${name} with ${most}`);
   await first.getByRole("link", { name: /^Lines/ }).or(first.getByRole("button", { name: /^Lines/ })).first().click();
   await page.locator(".sass tbody tr").first().waitFor();

@@ -13,9 +13,10 @@ import { Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Name } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
+import { kernelsOf, LISTED } from "../kernels/kernel";
 import { Icicle } from "./Icicle";
 import { Origins, toneOf } from "./Origins";
-import { framesOf, nodeAt, ofKernels, search, stacksOf, treeOf, type Stack } from "./tree";
+import { framesOf, fullNames, nodeAt, ofKernels, search, stacksOf, treeOf, type Stack } from "./tree";
 
 const TOP = 15;
 const ALL_BUT = 0.995; // of the kernels' time; a smaller missing part is not mentioned
@@ -33,11 +34,21 @@ function Missing({ session, stacks }: { session: string; stacks: readonly Stack[
   );
 }
 
-function Top({ stacks, find }: { stacks: readonly Stack[]; find: string }) {
+type FullOf = (name: string) => string;
+
+function useFullNames(session: string, wanted: boolean): FullOf {
+  const asked = useApi("kernels", wanted ? { session, limit: LISTED } : null);
+  return useMemo(() => {
+    const full = fullNames(asked.data ? kernelsOf(asked.data) : []);
+    return (name) => full.get(name) ?? name;
+  }, [asked.data]);
+}
+
+function Top({ stacks, find, fullOf }: { stacks: readonly Stack[]; find: string; fullOf: FullOf }) {
   const frames = useMemo(() => framesOf(stacks).filter((frame) => frame.self > 0).slice(0, TOP), [stacks]);
   const all = stacks.reduce((sum, stack) => sum + stack.ns, 0);
   const columns: Column<(typeof frames)[number]>[] = [
-    { label: text.frame, className: "mono wrap", show: (frame) => <Name short={frame.name} full={frame.name} find={find} /> },
+    { label: text.frame, className: "mono wrap", show: (frame) => <Name short={frame.name} full={fullOf(frame.name)} find={find} /> },
     timeColumn(text.self, (frame) => frame.self),
     { label: text.share, right: true, show: (frame) => percent(frame.self / all) },
     timeColumn(text.total, (frame) => frame.total),
@@ -62,6 +73,7 @@ function Flame({ session, trees }: { session: string; trees: Map<string, Stack[]
   const focus = useMemo(() => nodeAt(tree, zoom), [tree, zoom]);
   const marked = useMemo(() => nodeAt(tree, mark), [tree, mark]);
   const hits = useMemo(() => search(tree, words), [tree, words]);
+  const fullOf = useFullNames(session, which === "GPU");
   const choose = (key: string): void => {
     setZoom("");
     setMark("");
@@ -100,10 +112,10 @@ function Flame({ session, trees }: { session: string; trees: Map<string, Stack[]
       </div>
       {which === "GPU" && <Missing session={session} stacks={stacks} />}
       <Panel title={text.heading} aside={text.hint}>
-        <Icicle key={`${which} ${inverted}`} tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={words ? hits.found : null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} tone={toneOf} />
+        <Icicle key={`${which} ${inverted}`} tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={words ? hits.found : null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} tone={toneOf} fullOf={fullOf} />
         <Origins stacks={stacks} />
       </Panel>
-      <Top stacks={stacks} find={words} />
+      <Top stacks={stacks} find={words} fullOf={fullOf} />
     </>
   );
 }

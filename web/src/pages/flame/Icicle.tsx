@@ -17,6 +17,9 @@ const LABEL_FROM = 24; // px; a narrower rectangle has no text
 const LABEL_INSET = 4; // px before and after a text
 const WAYS: Record<string, Way> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
 
+const SHOWN = 600; // letters of a name above the picture; the whole name is in the tooltip
+const cut = (name: string): string => (name.length > SHOWN ? `${name.slice(0, SHOWN)}…` : name);
+
 interface Props {
   tree: Tree;
   label: string;
@@ -29,6 +32,8 @@ interface Props {
   paint?: ((node: number) => Paint) | undefined;
   /** Index of a name's colour; without it each name has a colour of its own. */
   tone?: ((name: string) => number) | undefined;
+  /** The whole name of a frame whose name is short. */
+  fullOf?: ((name: string) => string) | undefined;
   /** Numbers in place of a frame's time, its part and its own time. */
   caption?: ((node: number) => string) | undefined;
 }
@@ -97,7 +102,7 @@ function textsIn(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[
   return texts;
 }
 
-export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, paint, tone = colourOf, caption }: Props) {
+export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, paint, tone = colourOf, fullOf, caption }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
@@ -151,11 +156,12 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
     event.preventDefault();
   }
   const shown = tree[hover] ?? tree[at]!;
+  const whole = fullOf?.(shown.name) ?? shown.name;
   const part = (node: number): string => percent(tree[0]!.total > 0 ? tree[node]!.total / tree[0]!.total : null);
   return (
     <div className="icicle">
       <p className="icicle-shown small">
-        <span className="mono wrap">{shown.name.slice(0, 600)}</span>{" "}
+        <span className="mono wrap" title={whole} data-name={whole}>{cut(shown.name)}</span>{" "}
         <span className="quiet number">
           {caption ? caption(shown.id) : `${duration(shown.total)} · ${part(shown.id)} · ${text.own(duration(shown.self))}`}
         </span>
@@ -176,7 +182,7 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
         />
       </div>
       <p className="hidden-label" aria-live="polite">
-        {caption ? `${tree[at]!.name.slice(0, 600)}: ${caption(at)}` : text.node(tree[at]!.name.slice(0, 600), duration(tree[at]!.total), part(at))}
+        {caption ? `${cut(tree[at]!.name)}: ${caption(at)}` : text.node(cut(tree[at]!.name), duration(tree[at]!.total), part(at))}
       </p>
     </div>
   );

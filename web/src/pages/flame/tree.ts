@@ -40,6 +40,14 @@ export function stacksOf(text: string): Map<string, Stack[]> {
 export const isKernel = (innermost: string): boolean => !/^(copy |CUDA graph|HIP graph|CUDA (and|or) HIP graph)/.test(innermost);
 export const ofKernels = (stacks: readonly Stack[]): number => stacks.reduce((sum, { frames, ns }) => (isKernel(frames.at(-1) ?? "") ? sum + ns : sum), 0);
 
+/** The whole names of kernels by their short names, which the stacks of GPU time have. A short name
+ * of two kernels stays as it is. */
+export function fullNames(kernels: readonly { short: string; name: string }[]): ReadonlyMap<string, string> {
+  const full = new Map<string, string>();
+  for (const { short, name } of kernels) full.set(short, full.has(short) ? short : name);
+  return full;
+}
+
 /** The node that an address names by its path, or 0, the root, if no node has this path. */
 export const nodeAt = (tree: Tree, path: string): number => (path ? Math.max(0, tree.findIndex((node) => String(node.path) === path && node.id > 0)) : 0);
 

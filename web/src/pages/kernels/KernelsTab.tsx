@@ -231,7 +231,8 @@ export function KernelsTab({ session, ledger }: TabProps) {
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   const sorting: SortingState = [{ id: order.by, desc: order.descending }];
   const sort = ([first]: SortingState) => first && go(withQuery(location.pathname, query, { sort: first.id, ascending: first.desc ? "" : "true" }), true);
-  const sampled = !search && sampledKernelsOf(profile).length > 0;
+  // In a session whose kernels were only sampled, they are in the tables below.
+  const sampled = sampledKernelsOf(profile).length > 0 && named?.rows === 0;
   const peeked = kernels.find((kernel) => String(kernel.id) === peek);
   return (
     <div className="stack">
@@ -272,7 +273,7 @@ export function KernelsTab({ session, ledger }: TabProps) {
           <Launches session={session.id} name={peeked.id} />
         </section>
       )}
-      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} words={words} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} place={placeOf(place)} words={words} />} />}
+      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} words={words} find={search} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} place={placeOf(place)} words={words} />} />}
     </div>
   );
 }

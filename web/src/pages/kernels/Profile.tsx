@@ -38,21 +38,28 @@ interface KernelProps {
   session: string;
   known: Known;
   of: { symbol: string; name: string; short: string; uncut?: string | undefined };
+  find: string;
   onOpen: (symbol: string) => void; // where it has no page
 }
 
-function Kernel({ session, known, of: { symbol, name, short, uncut }, onOpen }: KernelProps) {
+/** Whether a kernel has the searched text in one of its names. */
+function isFound(find: string, known: Known, of: { symbol: string; name?: string; short: string }): boolean {
+  const found = known.get(of.symbol);
+  return find === "" || [of.symbol, of.name, of.short, found?.name, found?.short].some((name) => name?.toLowerCase().includes(find.toLowerCase()));
+}
+
+function Kernel({ session, known, of: { symbol, name, short, uncut }, find, onOpen }: KernelProps) {
   const found = known.get(symbol);
   const whole = found?.name ?? (name || symbol || text.unknownKernel);
   const shown = found?.short ?? (short || whole);
   const before = found ? found.uncut : uncut;
   return found ? (
     <Link className="mono" href={href("kernel", { session, name: found.id })} >
-      <Name short={shown} uncut={before} full={whole} />
+      <Name short={shown} uncut={before} full={whole} symbol={symbol} find={find} />
     </Link>
   ) : (
     <button type="button" className="group-name mono" disabled={!symbol} onClick={() => onOpen(symbol)}>
-      <Name short={shown} uncut={before} full={whole} />
+      <Name short={shown} uncut={before} full={whole} symbol={symbol} find={find} />
     </button>
   );
 }
@@ -103,10 +110,10 @@ function subjectOf(row: Counted, known: Known, uncut = false): string {
   return row.device === null ? what : text.onDevice(what, row.device);
 }
 
-function Subject({ row, session, known }: { row: Counted; session: string; known: Known }) {
+function Subject({ row, session, known, find }: { row: Counted; session: string; known: Known; find: string }) {
   const what = subjectOf(row, known);
   const kernel = known.get(row.symbol);
-  const name = <Name short={what} uncut={subjectOf(row, known, true)} full={kernel ? `${kernel.name}${row.place ? `\n${row.place}` : ""}` : what} />;
+  const name = <Name short={what} uncut={subjectOf(row, known, true)} full={kernel ? `${kernel.name}${row.place ? `\n${row.place}` : ""}` : what} symbol={row.symbol} find={find} />;
   return kernel ? (
     <Link className="mono" href={href("kernel", { session, name: kernel.id })}>
       {name}
@@ -130,18 +137,20 @@ const metricColumn = (metric: string, figure: Figure): ColumnDef<Counted> => ({
   },
 });
 
-function Counters({ session, part, known }: { session: string; part: unknown; known: Known }) {
+function Counters({ session, part, known, find }: { session: string; part: unknown; known: Known; find: string }) {
   const counters = useMemo(() => countersOf(part), [part]);
+  // Counters of scopes and of the whole run belong to no kernel, and stay.
+  const rows = useMemo(() => counters.rows.filter((row) => !row.symbol || isFound(find, known, row)), [counters, find, known]);
   const [wanted, setFigure] = useQuery("figure", "mean");
   const figure = FIGURES.find((one) => one === wanted) ?? "mean";
   const [sorting, onSort] = useOrder("counters", "");
   const columns = useMemo(
     (): ColumnDef<Counted>[] => [
-      { id: "of", accessorFn: (row) => subjectOf(row, known), header: text.of, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Subject row={original} session={session} known={known} /> },
+      { id: "of", accessorFn: (row) => subjectOf(row, known), header: text.of, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Subject row={original} session={session} known={known} find={find} /> },
       { id: "values", accessorFn: (row) => row.values, header: text.values, meta: { width: "84px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.values)}>{count(original.values)}</span> },
       ...counters.metrics.map((metric) => metricColumn(metric, figure)),
     ],
-    [counters, figure, known, session],
+    [counters, figure, find, known, session],
   );
   if (counters.rows.length === 0) return null;
   return (
@@ -149,7 +158,7 @@ function Counters({ session, part, known }: { session: string; part: unknown; kn
       <div className="row">
         <Choices label={text.figure} value={figure} options={FIGURES.map((value) => ({ value, label: text.figures[value]! }))} onChange={setFigure} />
       </div>
-      <Table caption={text.counters} rows={counters.rows} columns={columns} sorting={sorting[0]!.id ? sorting : []} onSort={onSort} sortHere />
+      <Table caption={text.counters} rows={rows} columns={columns} sorting={sorting[0]!.id ? sorting : []} onSort={onSort} sortHere />
       <details className="small">
         <summary>{text.columns}</summary>
         <dl className="metric-names">
@@ -205,20 +214,21 @@ interface InstructionsProps {
   known: Known;
   codeOf?: (symbol: string) => ReactNode; // undefined: another table shows the lines
   words: Words;
+  find: string;
 }
 
-function Instructions({ session, part, known, words, codeOf }: InstructionsProps) {
+function Instructions({ session, part, known, words, find, codeOf }: InstructionsProps) {
   const all = useMemo(() => instructionsOf(part), [part]);
   const [per, setPer] = useQuery("per");
   const [sorting, onSort] = useOrder("executed", "executed");
   const scoped = all.some((row) => row.scope);
   const byScope = per === "scope" && scoped;
-  const rows = useMemo(() => all.filter((row) => Boolean(row.scope) === byScope), [all, byScope]);
+  const rows = useMemo(() => all.filter((row) => Boolean(row.scope) === byScope && isFound(find, known, row)), [all, byScope, find, known]);
   const opened = useOpened();
   const lines = codeOf !== undefined && !byScope;
   const columns = useMemo(
     (): ColumnDef<Executed>[] => [
-      { id: "kernel", accessorFn: (row) => row.name, header: head.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} of={original} onOpen={opened.toggle} /> },
+      { id: "kernel", accessorFn: (row) => row.name, header: head.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} of={original} find={find} onOpen={opened.toggle} /> },
       ...(byScope ? [{ id: "scope", accessorFn: (row: Executed) => row.scope, header: head.scope, sortDescFirst: false, meta: { width: "minmax(200px, 1fr)" }, cell: ({ row: { original } }: { row: { original: Executed } }) => <span className="mono" title={original.scope}>{original.scope}</span> }] : []),
       { id: "executed", accessorFn: (row) => row.executed ?? undefined, sortUndefined: "last", header: head.executed, meta: { width: "110px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.executed)}>{count(original.executed)}</span> },
       figureColumn("threads"),
@@ -226,7 +236,7 @@ function Instructions({ session, part, known, words, codeOf }: InstructionsProps
       figureColumn("conflicts"),
       ...(lines ? [linesColumn<Executed>(opened)] : []),
     ],
-    [byScope, known, lines, opened, session],
+    [byScope, find, known, lines, opened, session],
   );
   if (all.length === 0) return null;
   return (
@@ -258,23 +268,24 @@ const shareOf = (share: number, margin: number | null): ReactNode => (
   </>
 );
 
-function SampledKernels({ session, part, known, words, codeOf }: { session: string; part: unknown; known: Known; words: Words; codeOf: (symbol: string) => ReactNode }) {
-  const rows = useMemo(() => sampledKernelsOf(part), [part]);
+function SampledKernels({ session, part, known, words, find, codeOf }: { session: string; part: unknown; known: Known; words: Words; find: string; codeOf: (symbol: string) => ReactNode }) {
+  const all = useMemo(() => sampledKernelsOf(part), [part]);
+  const rows = useMemo(() => all.filter((row) => isFound(find, known, row)), [all, find, known]);
   const [sorting, onSort] = useOrder("kernels", "samples");
   const opened = useOpened();
   const of = text.sampledColumns;
   const columns = useMemo(
     (): ColumnDef<SampledKernel>[] => [
-      { id: "kernel", accessorFn: (row) => row.name, header: of.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} of={original} onOpen={opened.toggle} /> },
+      { id: "kernel", accessorFn: (row) => row.name, header: of.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} of={original} find={find} onOpen={opened.toggle} /> },
       { id: "share", accessorFn: (row) => row.share, header: of.share, meta: { width: "170px", right: true }, cell: ({ row: { original } }) => shareOf(original.share, original.margin) },
       { id: "samples", accessorFn: (row) => row.samples, header: of.samples, meta: { width: "100px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.samples)}>{count(original.samples)}</span> },
       { id: "issued", accessorFn: (row) => row.issued, header: of.issued, meta: { width: "90px", right: true }, cell: ({ row: { original } }) => percent(original.issued) },
       { id: "reasons", header: of.reasons, enableSorting: false, meta: { width: "minmax(300px, 2fr)" }, cell: ({ row: { original } }) => reasonsOf(original.reasons) },
       linesColumn<SampledKernel>(opened),
     ],
-    [known, of, opened, session],
+    [find, known, of, opened, session],
   );
-  if (rows.length === 0) return null;
+  if (all.length === 0) return null;
   return (
     <Part title={text.sampled} about={words.sampled}>
       <Table caption={text.sampled} rows={rows} columns={columns} sorting={sorting} onSort={onSort} sortHere />
@@ -331,14 +342,15 @@ function Part({ title, about, children }: { title: string; about: string; childr
   );
 }
 
-/** part: the report's part `profile`. codeOf: draws a kernel's lines and instructions. */
-export function Profile({ session, part, known, words, codeOf }: { session: string; part: unknown; known: Known; words: Words; codeOf: (symbol: string) => ReactNode }) {
+/** part: the report's part `profile`. find: the text that kernels must have in a name. codeOf: draws
+ * a kernel's lines and instructions. */
+export function Profile({ session, part, known, words, find, codeOf }: { session: string; part: unknown; known: Known; words: Words; find: string; codeOf: (symbol: string) => ReactNode }) {
   const sampled = useMemo(() => sampledKernelsOf(part).length > 0, [part]);
   return (
     <>
-      <Counters session={session} part={part} known={known} />
-      <Instructions session={session} part={part} known={known} words={words} {...(sampled ? {} : { codeOf })} />
-      <SampledKernels session={session} part={part} known={known} words={words} codeOf={codeOf} />
+      <Counters session={session} part={part} known={known} find={find} />
+      <Instructions session={session} part={part} known={known} words={words} find={find} {...(sampled ? {} : { codeOf })} />
+      <SampledKernels session={session} part={part} known={known} words={words} find={find} codeOf={codeOf} />
       <SampledScopes part={part} words={words} />
     </>
   );
