@@ -290,7 +290,7 @@ bool stacks_enter(void)
     if (atomic_load_explicit(&opened, memory_order_acquire) != OPEN)
         return false;
     uint64_t walks = atomic_load_explicit(&guest.walks, memory_order_relaxed);
-    atomic_store_explicit(&guest.walks, walks + 1, memory_order_relaxed);
+    atomic_store_explicit(&guest.walks, walks + 1, memory_order_release);
     /* seq_cst: before the walk reads a row or a module */
     return !atomic_exchange_explicit(&guest.inside, true, memory_order_seq_cst);
 }
@@ -355,6 +355,7 @@ void stacks_stats(struct stacks_stats *out)
 
 void stacks_forget(void)
 {
+    safe_copy_with(NULL); /* of a thread that the child does not have */
     for (uint32_t i = 0; i < seats_made(); i++) {
         struct seat *s = atomic_load_explicit(&seats[i], memory_order_relaxed);
         if (!s)

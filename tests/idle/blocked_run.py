@@ -12,7 +12,7 @@ import tempfile
 
 BLOCKED = {"load_batch": "sleep", "wait_for_input": "read"}
 POINTS = 0.08  # of the idle time; a share of 600 samples is within 0.04 at 95 %, and a busy host adds late samples
-STEPS = 300
+STEPS = 200
 # Without randomized addresses, the first thread's stack ends at the highest address of a process.
 WAYS = {"usual addresses": [], "fixed addresses": ["setarch", "-R"]}
 

@@ -109,11 +109,30 @@ static BLOCKS_FUNCTION void in_child(void)
     goes_on();
 }
 
-static const struct blocks_kind kinds[] = {{"read", in_read},           {"poll", in_poll},
-                                           {"select", in_select},       {"epoll", in_epoll},
-                                           {"semaphore", in_semaphore}, {"mutex", in_mutex},
-                                           {"sleep", in_sleep},         {"condition", in_condition},
-                                           {"join", in_join},           {"child", in_child}};
+static volatile int depth_wanted = 3;
+
+/* Calls itself, and is blocked in the innermost call. */
+static BLOCKS_FUNCTION void in_recursion(int depth)
+{
+    char byte;
+    if (depth > 0)
+        in_recursion(depth - 1);
+    else
+        (void)!read(ends[0], &byte, 1);
+    goes_on();
+}
+
+static BLOCKS_FUNCTION void recurses(void)
+{
+    in_recursion(depth_wanted);
+    goes_on();
+}
+
+static const struct blocks_kind kinds[] = {
+    {"read", in_read},   {"poll", in_poll},           {"select", in_select},
+    {"epoll", in_epoll}, {"semaphore", in_semaphore}, {"mutex", in_mutex},
+    {"sleep", in_sleep}, {"condition", in_condition}, {"join", in_join},
+    {"child", in_child}, {"recursion", recurses}};
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -151,8 +170,11 @@ static BLOCKS_FUNCTION void outer(size_t i)
     case 8:
         in_join();
         break;
-    default:
+    case 9:
         in_child();
+        break;
+    default:
+        recurses();
     }
     goes_on();
 }
@@ -206,4 +228,4 @@ static void rest(void *unused)
     goes_on();
 }
 
-const struct blocks BLOCKS = {kinds, KINDS, outer, begin, tid, rest, end};
+const struct blocks BLOCKS = {kinds, KINDS, outer, in_recursion, begin, tid, rest, end};

@@ -19,6 +19,7 @@ struct blocks {
     const struct blocks_kind *kinds;
     size_t count;
     void (*outer)(size_t i);    /* calls a kind's function */
+    void (*recursion)(int);     /* which the kind "recursion" calls: it calls itself three times */
     bool (*begin)(void);        /* starts a thread for each kind; false: failed */
     int32_t (*tid)(size_t i);   /* the kernel's id of a kind's thread; 0: not known yet */
     void (*rest)(void *unused); /* blocks for 0.3 ms */

@@ -173,15 +173,16 @@ static void rest(struct look *k, struct look_thread *t)
     t->rest = said;
 }
 
-bool looks_rests(const struct look *k)
+bool looks_rests(struct look *k)
 {
     char text[ROOM];
     struct call_at at = {.number = -1};
     struct sched_said said;
-    return state_call(text, file_text(k->resting->call, text), &at) == CALL_BLOCKED &&
-           at.number == k->number && at.first == k->first && at.sp == k->sp && at.pc == k->pc &&
-           sched_read(k->resting, &said) && said.run == k->resting->rest.run &&
-           said.times == k->resting->rest.times;
+    k->moved = state_call(text, file_text(k->resting->call, text), &at) != CALL_BLOCKED ||
+               at.number != k->number || at.first != k->first || at.sp != k->sp || at.pc != k->pc ||
+               !sched_read(k->resting, &said) || said.run != k->resting->rest.run ||
+               said.times != k->resting->rest.times;
+    return !k->moved;
 }
 
 struct look looks_first(struct looks *l, int32_t tid)

@@ -47,6 +47,7 @@ struct look {
     /* The thread is blocked, and its entry; NULL: it is not, or its counts are not known. */
     struct look_thread *resting;
     bool still; /* it was blocked at the look before, too, and got no core since then */
+    bool moved; /* looks_rests was false: what the look found of the thread is out of date */
     struct look_thread
         *thread; /* the thread can run, and the steps go on; NULL: the look is over */
     struct run_look run;
@@ -65,7 +66,7 @@ struct look looks_first(struct looks *l, int32_t tid);
 
 /* Returns true if the thread is still blocked where the first step found it, and got no core since
  * then. Only for a look with `resting`. */
-bool looks_rests(const struct look *k);
+bool looks_rests(struct look *k);
 
 /* Takes the second step, after the first one of all threads. */
 void looks_clock(struct look *k);

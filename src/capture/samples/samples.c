@@ -27,8 +27,9 @@
 #include <unistd.h>
 
 enum {
-    LOOKS_RING = 4096,          /* looks between two drains: 200 ms of all looks at 1000 Hz fit */
-    WAKE_BELOW = LOOKS_RING / 2 /* room at which the collector is woken */
+    LOOKS_RING = 4096,           /* looks between two drains: 200 ms of all looks at 1000 Hz fit */
+    WAKE_BELOW = LOOKS_RING / 2, /* room at which the collector is woken */
+    TRIES_MOST = 4               /* looks at a thread that goes on */
 };
 
 #define LATE_NS       1000000      /* a look that is later counts as late */
@@ -43,6 +44,7 @@ struct looked {
     int32_t tid;
     uint32_t stack;   /* of stack.h; 0: not known */
     uint32_t quality; /* see schema/records.def */
+    bool torn;        /* there is no stack, because the thread ran on at each attempt */
     char name[16];    /* of the thread; "": not known */
 };
 
@@ -107,7 +109,8 @@ static void read_native(struct look *k, struct frames_look *f)
         return;
     k->resting->walked = true;
     f->stack = frames_blocked(&own.frames, &at);
-    f->quality = f->stack ? FRAMES_NATIVE : f->quality;
+    f->torn = k->moved;
+    f->quality = f->stack ? FRAMES_NATIVE : f->torn ? FRAMES_OUTER : f->quality;
 }
 
 /* Reads the thread's frames. A thread that has not run since the look before has the same ones. */
@@ -127,7 +130,7 @@ static struct frames_look read_frames(size_t i, int64_t now)
     return f;
 }
 
-static void look_first(size_t i, int64_t due)
+static void look_once(size_t i, int64_t due)
 {
     int64_t now = steady_ns(), late = now - due;
     own.found[i] =
@@ -142,8 +145,20 @@ static void look_first(size_t i, int64_t due)
     const struct frames_look f = read_frames(i, now);
     own.found[i].stack = f.stack;
     own.found[i].quality = f.quality;
-    if (!f.stack)
-        counter_add(f.torn ? &me.torn : &me.no_thread, 1);
+    own.found[i].torn = f.torn;
+}
+
+/* Looks again if the thread went on while its native stack was read: short waits would be missing
+ * more often than long ones. */
+static void look_first(size_t i, int64_t due)
+{
+    for (int tries = 0; tries < TRIES_MOST; tries++) {
+        look_once(i, due);
+        if (!own.round[i].moved)
+            break;
+    }
+    if (!own.round[i].gone && !own.found[i].stack)
+        counter_add(own.found[i].torn ? &me.torn : &me.no_thread, 1);
 }
 
 static void look_last(size_t i)

@@ -214,11 +214,13 @@ static bool snapshot_search(uintptr_t pc, struct mapping *out)
     return false;
 }
 
-/* Returns the loader's name of a library that may be closed meanwhile. */
+/* Returns the loader's name of a library that may be closed meanwhile; NULL: it was closed. */
 static const char *mapping_name(const struct link_map *l)
 {
     const char *name = NULL;
-    return safe_read(&name, &l->l_name, sizeof name) && name ? name : "";
+    char first;
+    bool there = safe_read(&name, &l->l_name, sizeof name) && name && safe_read(&first, name, 1);
+    return there ? name : NULL;
 }
 
 /* foreign: the code is not known to belong to the calling thread, which has a copier (safe.h). */
@@ -233,7 +235,7 @@ static inline bool mapping_at(uintptr_t pc, struct mapping *out, bool foreign)
                                 !o.link_map ? ""
                                 : foreign   ? mapping_name(o.link_map)
                                             : o.link_map->l_name};
-        return true;
+        return !foreign || out->name;
     }
     if (!atomic_load_explicit(&opened, memory_order_acquire))
         return false;
@@ -298,7 +300,9 @@ static bool module_describe(struct module *m, const struct mapping *map)
     if (!safe_copies())
         return true;
     struct module *again = mem_zalloc(sizeof *again);
-    bool same = again && module_file_describe(again, map->begin, map->end, map->name) &&
+    struct mapping now;
+    bool same = again && mapping_at(map->begin, &now, true) && now.begin == map->begin &&
+                now.end == map->end && module_file_describe(again, now.begin, now.end, now.name) &&
                 memcmp(m, again, sizeof *m) == 0;
     mem_free(again);
     return same;

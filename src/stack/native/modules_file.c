@@ -193,7 +193,7 @@ uint64_t module_file_name_hash(const char *name)
 static void module_path(struct module *m, const char *name)
 {
     char *path = m->pub.path;
-    struct module_mapping line;
+    struct module_mapping line = {0};
     name_read(path, sizeof m->pub.path, name);
     if (strncmp(path, "linux-vdso", 10) == 0 || strncmp(path, "linux-gate", 10) == 0) {
         m->pub.kind = KIND_VDSO;
@@ -277,6 +277,8 @@ bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, cons
     struct headers h;
     if (!headers_read(&h, begin))
         return false;
+    if (!h.eh_hdr && safe_copies()) /* the whole section of entries would have to be copied */
+        return false;
     m->pub.kind = KIND_ELF;
     m->pub.base = h.bias;
     m->pub.begin = begin;
@@ -293,11 +295,8 @@ bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, cons
             return false;
     module_path(m, name);
     module_file_facts(m);
-    if (!m->eh_hdr && m->pub.kind == KIND_ELF) {
-        if (safe_copies()) /* the whole section would have to be copied */
-            return false;
+    if (!m->eh_hdr && m->pub.kind == KIND_ELF)
         module_index(m, &h);
-    }
     m->pub.unwinds = m->eh_hdr || m->index;
     return true;
 }

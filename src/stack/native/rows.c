@@ -95,6 +95,7 @@ __attribute__((noinline, cold)) union row rows_make(uintptr_t pc)
 {
     union row row = {.word = 0};
     struct cfi_row c;
+    uint32_t before = rows_age();
     row.is_row = 1;
     row.module = modules_find(pc);
     row.interpreter = python_is_interpreter(pc);
@@ -107,6 +108,8 @@ __attribute__((noinline, cold)) union row rows_make(uintptr_t pc)
     /* Another thread may have closed the library meanwhile: such a row is not kept. */
     if (safe_copies() && (row.how == ROWS_NONE || !modules_is_copied(row.module, pc)))
         return (union row){.is_row = 1, .module = row.module};
+    if (rows_age() != before) /* all rows were forgotten meanwhile */
+        return row;
     struct slot *pair = &slots[rows_hash(pc)];
     union row there;
     bool first = !atomic_load_explicit(&pair[0].row, memory_order_relaxed) ||

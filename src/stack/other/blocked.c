@@ -1,10 +1,9 @@
 /* blocked.c - steps outwards by the rows of rows.h, as unwind.c does for the calling thread, but
  * reads copies.
  *
- * The snapshot has two parts. The stack is copied in windows: the first one has the frames of most
- * walks, and a frame outside of it brings the next one. What safe.h reads, such as tables at the
- * first sight of an instruction, is copied to the second part, which is empty again for each
- * frame. */
+ * The snapshot has two parts. The stack is copied to the first, page by page, as far as frames
+ * lead. What safe.h reads, such as tables at the first sight of an instruction, is copied to the
+ * second part, which is empty again for each frame. */
 #include "stack/other/blocked.h"
 
 #include "base/alloc.h"
@@ -23,19 +22,15 @@
 
 enum {
     FRAMES_MOST = STACK_DEPTH,
-    WINDOW = 8 * 1024,      /* bytes of a stack that are copied at once */
+    PAGE = 4096,            /* the smallest one; the stack is copied by pages */
     STACK_BYTES = 64 << 20, /* above the innermost frame, in which outer ones are searched */
-    WINDOW_PART = 512,      /* and which are copied so, because the stack's end may lie within */
-    TABLES_FROM = WINDOW,
+    TABLES_FROM = PAGE,
     TABLES_ROOM = SNAPSHOT_BYTES - TABLES_FROM,
     ALIGN = 16,
-    FRAME_BYTES = 2 * 1024,    /* of a frame in which its return address is searched */
-    FIRST_ADDRESS = 64 * 1024, /* below it the system maps nothing */
-    LOOKUPS_MOST = 8,
-    MODULES_SEEN = 64, /* modules of a walk that are compared once; others are each time */
+    FRAME_BYTES = 64 << 10, /* of a frame whose frame pointer is searched */
+    PROLOGUE = 64,          /* bytes of a function that are read for that */
+    MODULES_SEEN = 64,      /* modules of a walk that are compared once; others are each time */
 };
-
-_Static_assert(WINDOW / WINDOW_PART <= SNAPSHOT_PIECES, "a window is one copy");
 
 struct stack_blocked {
     struct snapshot snap;
@@ -60,6 +55,8 @@ static const void *copy_of(void *arg, const void *at, size_t n)
     struct stack_blocked *b = arg;
     struct iovec piece = {(void *)at, n};
     size_t to = TABLES_FROM + b->tables;
+    if (!snapshot_is_here(&b->snap)) /* a forked child has its own */
+        return NULL;
     if (n > TABLES_ROOM - b->tables || snapshot_copy(&b->snap, to, &piece, 1) != n)
         return NULL;
     b->tables += (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
@@ -79,21 +76,13 @@ static bool copy_to(void *arg, void *to, const void *from, size_t n)
     return copy != NULL;
 }
 
-/* Copies the stack from this address on, as far as it reaches. The kernel refuses a copy that would
- * go beyond the highest address of a process, where the first thread's stack may end: a smaller one
- * is tried. */
+/* Copies the stack from this address to the end of its page: after the stack there may be a mapping
+ * of a device. */
 static bool window_at(struct stack_blocked *b, uintptr_t at)
 {
-    struct iovec parts[WINDOW / WINDOW_PART];
+    struct iovec piece = {(void *)at, PAGE - at % PAGE};
     b->window = at;
-    b->window_bytes = 0;
-    for (size_t bytes = WINDOW; !b->window_bytes && bytes >= sizeof at; bytes /= 2) {
-        int n = 0;
-        for (size_t from = 0; from < bytes; from += WINDOW_PART, n++)
-            parts[n] = (struct iovec){(void *)(at + from),
-                                      bytes - from < WINDOW_PART ? bytes - from : WINDOW_PART};
-        b->window_bytes = snapshot_copy(&b->snap, 0, parts, n);
-    }
+    b->window_bytes = snapshot_copy(&b->snap, 0, &piece, 1);
     return b->window_bytes >= sizeof at;
 }
 
@@ -161,39 +150,67 @@ static bool leads_to(uintptr_t target, uintptr_t begin)
 #endif
 }
 
-/* Returns true if a word may be a return address: it lies in the function's own file, or, looked up
- * for a few words only, in another one. */
-static bool is_code(const struct module *m, uintptr_t word, unsigned *lookups)
+#if defined(__x86_64__)
+/* Finds how far below its frame pointer a function keeps the stack pointer, by its first
+ * instructions: [endbr64] push rbp; mov rbp, rsp; push ...; sub rsp, N. False: it begins otherwise.
+ * *whole: the subtraction was found, too. */
+static bool below_fp(const uint8_t *code, size_t n, size_t *below, bool *whole)
 {
-    if (word >= m->pub.begin && word < m->pub.end)
-        return true;
-    if (word < FIRST_ADDRESS || *lookups == LOOKUPS_MOST || !modules_find(word))
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, begin[] = {0x55, 0x48, 0x89, 0xe5};
+    size_t at = 0;
+    uint32_t room = 0;
+    *below = 0;
+    if (n > sizeof endbr64 && memcmp(code, endbr64, sizeof endbr64) == 0)
+        at += sizeof endbr64;
+    if (n - at < sizeof begin || memcmp(code + at, begin, sizeof begin) != 0)
         return false;
-    ++*lookups;
+    at += sizeof begin;
+    for (; at + 2 <= n; *below += sizeof(uintptr_t)) { /* push of one register */
+        if ((code[at] & 0xf8) == 0x50)
+            at++;
+        else if (code[at] == 0x41 && (code[at + 1] & 0xf8) == 0x50)
+            at += 2;
+        else
+            break;
+    }
+    if (at + 7 <= n && memcmp(code + at, "\x48\x81\xec", 3) == 0)
+        memcpy(&room, code + at + 3, sizeof room);
+    else if (at + 4 <= n && memcmp(code + at, "\x48\x83\xec", 3) == 0)
+        room = code[at + 3];
+    *whole = room != 0;
+    *below += room;
     return true;
 }
+#endif
 
-/* Finds the frame pointer that a function has set, by the innermost return address above sp that
- * follows a direct call of this function. If only another function can be meant, or the call is by
- * address, the frame pointer stays unknown. */
+/* Finds the frame pointer that a function has set, by how far it lies above sp. The return address
+ * there must follow a call of just this function, or, if the function's first instructions were
+ * understood to the end, a call by address. If not, the frame pointer stays unknown. */
 static uintptr_t find_fp(struct stack_blocked *b, const struct unwind_frame *f, uintptr_t sp)
 {
-    uintptr_t begin, end, word, target;
+#if defined(__x86_64__)
+    uint8_t code[PROLOGUE];
+    uintptr_t begin, end, ra, target;
     const struct module *m = modules_get(f->row.module);
-    unsigned lookups = 0;
+    size_t below;
+    bool whole;
     b->tables = 0;
     if (f->row.load || !m || !cfi_range(m, f->at, &begin, &end))
         return 0;
-    for (uintptr_t at = sp; at - sp < FRAME_BYTES && word_at(b, at, &word); at += sizeof word) {
-        word = cpu_address(word);
-        if (word - begin < end - begin || !is_code(m, word, &lookups))
-            continue;
-        b->tables = 0;
-        if (calls_before(word, &target) && leads_to(target, begin))
-            return at - (uintptr_t)((int64_t)f->row.ra_offset * 8) -
-                   (uintptr_t)((int64_t)f->row.cfa * 8);
-    }
+    size_t n = end - begin < sizeof code ? (size_t)(end - begin) : sizeof code;
+    if (!safe_read(code, (const void *)begin, n) || !below_fp(code, n, &below, &whole))
+        return 0;
+    uintptr_t fp = sp + below, cfa = fp + (uintptr_t)((int64_t)f->row.cfa * 8);
+    if (below > FRAME_BYTES || !word_at(b, cfa + (uintptr_t)((int64_t)f->row.ra_offset * 8), &ra))
+        return 0;
+    b->tables = 0;
+    if (!modules_find(ra) || !calls_before(ra, &target))
+        return 0;
+    return (target ? leads_to(target, begin) : whole) ? fp : 0;
+#else
+    (void)b, (void)f, (void)sp;
     return 0;
+#endif
 }
 
 /* Finds the caller of f, whose stack pointer is sp: its return address (0: f is the outermost one)

@@ -5,9 +5,9 @@
  * because the thread may go on at any moment, return and close a library. So a walk counts only if
  * the thread has not run meanwhile, which the caller finds out.
  *
- * The kernel does not give the frame pointer. For code that needs it, the return address is
- * searched that follows a direct call of the function; if there is none, the stack ends with a
- * mark. */
+ * The kernel does not give the frame pointer. For code that needs it, it is computed from the
+ * function's first instructions, and believed if a return address lies where it must; if not, the
+ * stack ends with a mark. */
 #ifndef GPUFL_STACK_OTHER_BLOCKED_H
 #define GPUFL_STACK_OTHER_BLOCKED_H
 

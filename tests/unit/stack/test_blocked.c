@@ -4,6 +4,7 @@
 #include "tests/test.h"
 
 #include "base/err.h"
+#include "stack/common/safe.h"
 #include "stack/native/modules.h"
 #include "stack/stack.h"
 #include "tests/stack/blocks.h"
@@ -156,6 +157,10 @@ static void check_every_kind(const struct blocks *b)
             continue;
         }
         last_found = i;
+        unsigned calls = 0;
+        for (unsigned k = 0; k < found->depth; k++)
+            calls += in_function(&found->places[k], (void *)b->recursion);
+        assert_int_equal(calls, strcmp(b->kinds[i].name, "recursion") == 0 ? 4 : 0);
         const struct stack_place *inner = place_in(found, (void *)b->kinds[i].function),
                                  *outer = place_in(found, (void *)b->outer);
         if (!outer || outer != inner + 1)
@@ -374,6 +379,30 @@ TEST(in_a_child)
     assert_int_equal(status, 0);
 }
 
+static bool reads_nothing(void *arg, void *to, const void *from, size_t n)
+{
+    (void)arg, (void)to, (void)from, (void)n;
+    return false;
+}
+
+/* A fork may come in the middle of a walk by another thread, whose id a thread of the child may
+ * get. */
+TEST(a_child_has_no_copier)
+{
+    const struct safe_copier copier = {.read = reads_nothing};
+    char byte = 1, copy = 0;
+    int status;
+    safe_copy_with(&copier);
+    pid_t pid = fork();
+    if (pid == 0) {
+        stacks_forget();
+        _exit(!safe_copies() && safe_read(&copy, &byte, 1) && copy == 1 ? 0 : 1);
+    }
+    safe_copy_with(NULL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +413,7 @@ int main(void)
         cmocka_unit_test(wrong_registers),
         cmocka_unit_test(libraries_close_and_threads_end),
         cmocka_unit_test(in_a_child),
+        cmocka_unit_test(a_child_has_no_copier),
     };
     return cmocka_run_group_tests(tests, open_walker, close_walker);
 }

@@ -214,8 +214,14 @@ static int inherit_looks(const struct idle_gap *g, struct own_time own, size_t f
     return rc;
 }
 
+/* Returns true if the look at a thread without Python found the thread blocked, or on its way. */
+static bool was_blocked(const struct idle_look *r)
+{
+    return r->native || r->torn || r->state == IDLE_BLOCKED;
+}
+
 /* Adds the looks at a thread of a process without Python. Those that found the thread blocked have
- * native frames. */
+ * native frames, or no stack is known. */
 static int add_native(const struct idle_gap *g, struct own_time own, size_t from, int64_t end)
 {
     const struct idle_looks *l = &g->m->idle.looks;
@@ -224,7 +230,7 @@ static int add_native(const struct idle_gap *g, struct own_time own, size_t from
         const struct idle_look *r = &l->rows[i];
         if (r->thread == host_thread(g) && !is_away(g, r->time))
             rc = idle_parts_look(&g->m->idle.parts, own.at, r,
-                                 r->native ? IDLE_SEEN_NATIVE : IDLE_SEEN_RUNNING, &own.gap);
+                                 was_blocked(r) ? IDLE_SEEN_NATIVE : IDLE_SEEN_RUNNING, &own.gap);
     }
     return rc;
 }
@@ -240,7 +246,8 @@ static uint32_t main_stack(const struct idle_gap *g, size_t from, int64_t end)
     for (size_t i = from; i < l->sorted && l->rows[i].time < end; i++) {
         const struct idle_look *r = &l->rows[i];
         uint32_t here = native ? r->native : r->stack;
-        if (r->thread != host_thread(g) || (!here && !native) || is_away(g, r->time))
+        bool unknown = !here && (!native || was_blocked(r));
+        if (r->thread != host_thread(g) || unknown || is_away(g, r->time))
             continue;
         if (!lead)
             stack = here;

@@ -78,6 +78,7 @@ int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *
         key.torn = look->torn;
     } else if (how == IDLE_SEEN_NATIVE) {
         key.stack = look->native;
+        key.torn = look->torn;
     }
     if (key.stack)
         key.doing = IDLE_DOING(look->state, look->syscall);

@@ -36,7 +36,7 @@ enum idle_seen_how {
     IDLE_SEEN_OWN,       /* at the thread itself */
     IDLE_SEEN_INHERITED, /* at the only other thread that ran Python */
     IDLE_SEEN_SEVERAL,   /* at one of several such threads */
-    IDLE_SEEN_NATIVE,    /* at the thread itself, which was blocked and runs no Python */
+    IDLE_SEEN_NATIVE,    /* at the thread itself, which runs no Python and did not run */
     IDLE_SEEN_RUNNING,   /* so, but it ran: only the launch that ended the time is known */
 };
 

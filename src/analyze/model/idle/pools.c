@@ -218,11 +218,11 @@ static struct idle_line row_of(const struct pool *pool, const struct share *s)
                     : s->how == IDLE_SEEN_RUNNING ? IDLE_ENDED_BY
                                                   : 0;
     } else {
-        row.reason = s->how == IDLE_SEEN_SEVERAL ? IDLE_SEVERAL
-                     : s->torn                   ? IDLE_LOST
-                     : s->node                   ? IDLE_NO_STACK
-                     : s->how < IDLE_SEEN_NATIVE ? IDLE_NO_PYTHON
-                                                 : IDLE_FEW;
+        row.reason = s->how == IDLE_SEEN_SEVERAL             ? IDLE_SEVERAL
+                     : s->torn                               ? IDLE_LOST
+                     : s->node || s->how == IDLE_SEEN_NATIVE ? IDLE_NO_STACK
+                     : s->how == IDLE_SEEN_RUNNING           ? IDLE_FEW
+                                                             : IDLE_NO_PYTHON;
     }
     return row;
 }

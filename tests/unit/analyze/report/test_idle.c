@@ -152,10 +152,21 @@ TEST(test_native)
             step = native(&p, main, "step", "/srv/app.c", 40);
     program_launch(&p, (struct program_kernel){.ns = 1000, .thread = THREAD});
     native_gaps(&p, sleep, step);
+    /* A sample that failed, and one of a wait whose stack is not known, are no running thread. */
+    for (int i = 0; i < 2; i++) {
+        p.now = p.gpu > p.now ? p.gpu : p.now;
+        if (i == 0)
+            program_look_torn(&p, p.now + 1000000, THREAD);
+        else
+            program_look(&p, p.now + 1000000, THREAD, 0, 3);
+        program_work(&p, 2000000);
+        program_capture(&p, LONG, THREAD, step);
+        program_launch(&p, (struct program_kernel){.ns = 1000, .thread = THREAD});
+    }
     program_write(&p);
     json_t *root = report_parse(report_ok(tmpdir_path("native"), GPUFL_REPORT_JSON, 0, false));
     json_t *idle = json_object_get(root, "idle"), *rows = json_object_get(idle, "lines"), *row;
-    int64_t sum = 0;
+    int64_t sum = 0, lost = 0, unknown = 0;
     size_t i;
     json_array_foreach(rows, i, row)
     {
@@ -173,9 +184,17 @@ TEST(test_native)
         if (!ended)
             assert_string_equal(json_string_value(json_object_get(row, "state")), "blocked");
         assert_int_equal(report_number(row, "samples"), 20);
-        assert_in_range(report_number(row, "estimated_ns"), 19900000, 20100000);
+        assert_in_range(report_number(row, "estimated_ns"), 20800000, 21100000); /* 20 of 42 */
         seen[ended] = true;
     }
+    json_array_foreach(rows, i, row)
+    {
+        const char *reason = json_string_value(json_object_get(row, "reason"));
+        lost += reason && !strcmp(reason, "lost") ? report_number(row, "samples") : 0;
+        unknown += reason && !strcmp(reason, "no_stack") ? report_number(row, "samples") : 0;
+    }
+    assert_int_equal(lost, 1);
+    assert_int_equal(unknown, 1);
     assert_true(seen[0] && seen[1]);
     json_decref(root);
 }

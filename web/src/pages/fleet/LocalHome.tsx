@@ -8,7 +8,7 @@ import { Empty } from "../../ui/parts";
 import { sessionOfHash, sessionsOfHash, theOneAtWork, MOST } from "./local";
 
 const SOON_MS = 1000;
-const WAIT_MS = 8000; // then several sessions are listed, whatever is still loading
+const WAIT_MS = 20_000; // without news, after which several sessions are listed
 
 export function LocalHome() {
   const [session] = useState(() => sessionOfHash(location.hash));
@@ -17,11 +17,12 @@ export function LocalHome() {
   const asked = useApi("session", session ? { session } : null, { every: SOON_MS, on: onSession(session ?? "") });
   const among = useApi("sessions", several && !late ? { limit: MOST } : null, { every: SOON_MS, on: onSession() });
   const there = asked.data !== undefined;
+  const news = among.data?.rows.map(({ id, state, kernels }) => `${id} ${state} ${kernels}`).join() ?? "";
   const found = several ? (late || among.problem ? "list" : theOneAtWork(among.data?.rows ?? [], several)) : null;
   useEffect(() => {
     const timer = several ? setTimeout(() => setLate(true), WAIT_MS) : undefined;
     return () => clearTimeout(timer);
-  }, [several]);
+  }, [several, news]);
   useEffect(() => {
     const opened = there ? session : found && found !== "list" ? found.id : null;
     if (opened) go(href("session", { session: opened, tab: "insights" }), true);
