@@ -115,8 +115,10 @@ static struct look_thread *thread_find(struct looks *l, int32_t tid, bool *gone)
             *gone = errno == ENOENT && thread_is_gone(l, tid);
             return NULL;
         }
-        *t = (struct look_thread){
-            .tid = tid, .call = call, .schedstat = file_of(l, tid, "schedstat")};
+        *t = (struct look_thread){.tid = tid,
+                                  .opened = l->round,
+                                  .call = call,
+                                  .schedstat = file_of(l, tid, "schedstat")};
     }
     t->round = l->round;
     return t;

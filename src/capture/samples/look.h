@@ -21,6 +21,7 @@ struct look_thread {
     int32_t tid;         /* 0: empty */
     int call, schedstat; /* descriptors of its files; -1: there is none */
     uint64_t round;      /* of the last look at it */
+    uint64_t opened;     /* the round in which its files were opened */
     struct run_track track;
     bool rests;              /* at the look before it was blocked, and its counts were `rest` */
     struct sched_said rest;  /* read before anything else of the thread */

@@ -121,7 +121,8 @@ static struct frames_look read_frames(size_t i, int64_t now)
     if (k->still && t->stack)
         return (struct frames_look){.stack = t->stack, .quality = t->quality};
     struct frames_look f = frames_read(&own.frames, &own.seen[i].python, now);
-    if (t && !f.stack && !f.torn)
+    /* Not at the first look: with very many threads each look is one, and all must have a turn. */
+    if (t && !f.stack && !f.torn && t->opened != own.looks.round)
         read_native(k, &f);
     if (t) {
         t->stack = f.torn ? 0 : f.stack;

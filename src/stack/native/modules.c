@@ -52,7 +52,9 @@ typedef int find_object_fn(void *address, struct found_object *out);
 /* Describes a mapping, with its name as the loader has it. */
 struct mapping {
     uintptr_t begin, end;
-    const char *name; /* may be freed with the mapping: read with module_file_name */
+    const char
+        *name; /* may be freed with the mapping: read with module_file_name; NULL: not read */
+    const struct link_map *loaded; /* of a mapping whose name is not read: mapping_name reads it */
 };
 
 struct snapshot {
@@ -142,7 +144,7 @@ static int snapshot_row(struct dl_phdr_info *info, size_t size, void *arg)
     uint32_t i = work.count++;
     for (; i && work.rows[i - 1].begin > begin; i--)
         work.rows[i] = work.rows[i - 1];
-    work.rows[i] = (struct mapping){begin, end, name};
+    work.rows[i] = (struct mapping){begin, end, name, NULL};
     return 0;
 }
 
@@ -214,16 +216,20 @@ static bool snapshot_search(uintptr_t pc, struct mapping *out)
     return false;
 }
 
-/* Returns the loader's name of a library that may be closed meanwhile; NULL: it was closed. */
-static const char *mapping_name(const struct link_map *l)
+/* Returns the loader's name; NULL: the library was closed meanwhile. */
+static const char *mapping_name(const struct mapping *map)
 {
     const char *name = NULL;
     char first;
-    bool there = safe_read(&name, &l->l_name, sizeof name) && name && safe_read(&first, name, 1);
+    if (map->name)
+        return map->name;
+    bool there =
+        safe_read(&name, &map->loaded->l_name, sizeof name) && name && safe_read(&first, name, 1);
     return there ? name : NULL;
 }
 
-/* foreign: the code is not known to belong to the calling thread, which has a copier (safe.h). */
+/* foreign: the code is not known to belong to the calling thread, which has a copier (safe.h). The
+ * name is not read then, because that takes two copies, and few callers need it. */
 static inline bool mapping_at(uintptr_t pc, struct mapping *out, bool foreign)
 {
     find_object_fn *find = atomic_load_explicit(&find_object, memory_order_relaxed);
@@ -231,11 +237,13 @@ static inline bool mapping_at(uintptr_t pc, struct mapping *out, bool foreign)
         struct found_object o;
         if (find((void *)pc, &o) != 0)
             return false;
-        *out = (struct mapping){(uintptr_t)o.begin, (uintptr_t)o.end,
-                                !o.link_map ? ""
-                                : foreign   ? mapping_name(o.link_map)
-                                            : o.link_map->l_name};
-        return !foreign || out->name;
+        *out = (struct mapping){.begin = (uintptr_t)o.begin,
+                                .end = (uintptr_t)o.end,
+                                .name = !o.link_map ? ""
+                                        : foreign   ? NULL
+                                                    : o.link_map->l_name,
+                                .loaded = foreign ? o.link_map : NULL};
+        return true;
     }
     if (!atomic_load_explicit(&opened, memory_order_acquire))
         return false;
@@ -262,7 +270,10 @@ static inline bool module_still(const struct module *m, const struct mapping *ma
             word != m->print[i])
             return false;
     }
-    return !m->name_hash || module_file_name_hash(map->name) == m->name_hash;
+    if (!m->name_hash)
+        return true;
+    const char *name = foreign ? mapping_name(map) : map->name;
+    return name && module_file_name_hash(name) == m->name_hash;
 }
 
 static uint32_t module_hash(uintptr_t begin)
@@ -295,14 +306,17 @@ static bool has_number_left(void)
  * and open another one there: two descriptions, one after the other, must be equal. */
 static bool module_describe(struct module *m, const struct mapping *map)
 {
-    if (!module_file_describe(m, map->begin, map->end, map->name))
+    const char *name = mapping_name(map);
+    if (!name || !module_file_describe(m, map->begin, map->end, name))
         return false;
     if (!safe_copies())
         return true;
     struct module *again = mem_zalloc(sizeof *again);
     struct mapping now;
-    bool same = again && mapping_at(map->begin, &now, true) && now.begin == map->begin &&
-                now.end == map->end && module_file_describe(again, now.begin, now.end, now.name) &&
+    bool there = again && mapping_at(map->begin, &now, true) && now.begin == map->begin &&
+                 now.end == map->end;
+    name = there ? mapping_name(&now) : NULL;
+    bool same = name && module_file_describe(again, now.begin, now.end, name) &&
                 memcmp(m, again, sizeof *m) == 0;
     mem_free(again);
     return same;
