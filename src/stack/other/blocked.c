@@ -123,13 +123,13 @@ static union row row_of(struct stack_blocked *b, uintptr_t at)
     return module_is_there(b, row, at) ? row : rows_make(at);
 }
 
+#if defined(__x86_64__)
 /* Returns true if a call of `target` runs the function that begins there: directly, or by a jump of
  * the linker's table (PLT) to the address in a word. */
 static bool leads_to(uintptr_t target, uintptr_t begin)
 {
     if (!target || target == begin)
         return target != 0;
-#if defined(__x86_64__)
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, jmp[] = {0xff, 0x25};
     uint8_t code[16];
     int32_t distance;
@@ -145,12 +145,8 @@ static bool leads_to(uintptr_t target, uintptr_t begin)
     uintptr_t slot = target + n + sizeof jmp + sizeof distance + (uintptr_t)(intptr_t)distance;
     return slot >= m->pub.begin && slot < m->pub.end &&
            safe_read(&to, (const void *)slot, sizeof to) && to == begin;
-#else
-    return false;
-#endif
 }
 
-#if defined(__x86_64__)
 /* Finds how far below its frame pointer a function keeps the stack pointer, by its first
  * instructions: [endbr64] push rbp; mov rbp, rsp; push ...; sub rsp, N. False: it begins otherwise.
  * *whole: the subtraction was found, too. */
@@ -181,14 +177,12 @@ static bool below_fp(const uint8_t *code, size_t n, size_t *below, bool *whole)
     *below += room;
     return true;
 }
-#endif
 
 /* Finds the frame pointer that a function has set, by how far it lies above sp. The return address
  * there must follow a call of just this function, or, if the function's first instructions were
- * understood to the end, a call by address. If not, the frame pointer stays unknown. */
+ * understood to the end, a call by address. 0: it stays unknown. */
 static uintptr_t find_fp(struct stack_blocked *b, const struct unwind_frame *f, uintptr_t sp)
 {
-#if defined(__x86_64__)
     uint8_t code[PROLOGUE];
     uintptr_t begin, end, ra, target;
     const struct module *m = modules_get(f->row.module);
@@ -207,11 +201,14 @@ static uintptr_t find_fp(struct stack_blocked *b, const struct unwind_frame *f, 
     if (!modules_find(ra) || !calls_before(ra, &target))
         return 0;
     return (target ? leads_to(target, begin) : whole) ? fp : 0;
+}
 #else
+static uintptr_t find_fp(struct stack_blocked *b, const struct unwind_frame *f, uintptr_t sp)
+{
     (void)b, (void)f, (void)sp;
     return 0;
-#endif
 }
+#endif
 
 /* Finds the caller of f, whose stack pointer is sp: its return address (0: f is the outermost one)
  * and its frame pointer (0: not known). Sets f->cfa. False: the caller cannot be found. */

@@ -6,8 +6,8 @@
  * the thread has not run meanwhile, which the caller finds out.
  *
  * The kernel does not give the frame pointer. For code that needs it, it is computed from the
- * function's first instructions, and believed if a return address lies where it must; if not, the
- * stack ends with a mark. */
+ * function's first instructions (x86-64 only), and believed if a return address lies where it must;
+ * if not, the stack ends with a mark. */
 #ifndef GPUFL_STACK_OTHER_BLOCKED_H
 #define GPUFL_STACK_OTHER_BLOCKED_H
 
