@@ -6,6 +6,7 @@
 #include "stack/native/calls.h"
 
 #include "stack/common/safe.h"
+#include "stack/native/cfi.h"
 #include "stack/native/modules.h"
 
 #include <stddef.h>
@@ -26,6 +27,9 @@ enum {
     CALL_NEAR_BYTES = 5,
     CALL_GROUP = 0xff, /* with 2 in ModRM's middle field */
     RETURN = 0xc3,
+    JUMP = 0xe9,
+    JUMP_BYTES = 5,
+    JUMPS_WITHIN = 512,     /* bytes of a function that are searched for a jump to another one */
     PROLOGUE_WITHIN = 1024, /* bytes searched backwards for a function's beginning */
 };
 
@@ -87,7 +91,77 @@ bool calls_frame(uintptr_t at)
     }
     return false;
 }
+/* Returns the word of a table of the module, at a distance from an instruction's end; 0: none. */
+static uintptr_t calls_slot(uintptr_t end, const uint8_t *distance_at)
+{
+    int32_t distance;
+    uint64_t word;
+    memcpy(&distance, distance_at, sizeof distance);
+    uintptr_t slot = end + (uintptr_t)(intptr_t)distance;
+    const struct module *m = modules_get(modules_find(end));
+    bool there = m && slot >= m->data && slot < m->data_end;
+    return there && safe_read(&word, (const void *)slot, sizeof word) ? (uintptr_t)word : 0;
+}
+
+/* Returns the function that a call of this address reaches: a PLT jumps to another one. */
+static uintptr_t calls_after_plt(uintptr_t target)
+{
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, jmp[] = {0xff, 0x25};
+    uint8_t code[16];
+    if (!modules_find(target) || !safe_read(code, (const void *)target, sizeof code))
+        return target;
+    size_t n = memcmp(code, endbr64, sizeof endbr64) == 0 ? sizeof endbr64 : 0;
+    n += code[n] == 0xf2; /* bnd */
+    if (memcmp(code + n, jmp, sizeof jmp) != 0)
+        return target;
+    return calls_slot(target + n + sizeof jmp + 4, code + n + sizeof jmp);
+}
+
+/* Returns true if the function at `from` has a jump to `begin`: its last call, without a frame. */
+static bool calls_jumps(uintptr_t from, uintptr_t begin)
+{
+    uint8_t code[JUMPS_WITHIN];
+    uintptr_t first, end;
+    const struct module *m = modules_get(modules_find(from));
+    if (!m || !cfi_range(m, from, &first, &end) || first != from)
+        return false;
+    size_t n = end - from < sizeof code ? (size_t)(end - from) : sizeof code;
+    if (!safe_read(code, (const void *)from, n))
+        return false;
+    for (size_t i = 0; i + JUMP_BYTES <= n; i++) {
+        int32_t distance;
+        memcpy(&distance, code + i + 1, sizeof distance);
+        if (code[i] == JUMP && from + i + JUMP_BYTES + (uintptr_t)(intptr_t)distance == begin)
+            return true;
+    }
+    return false;
+}
+
+enum calls_of calls_of(uintptr_t ra, uintptr_t begin)
+{
+    static const uint8_t call_word[] = {0xff, 0x15};
+    uintptr_t target;
+    uint8_t code[6];
+    if (!calls_before(ra, &target))
+        return CALLS_OF_OTHER;
+    if (!target && calls_read(code, ra - sizeof code, sizeof code) &&
+        memcmp(code, call_word, sizeof call_word) == 0)
+        target = calls_slot(ra, code + sizeof call_word);
+    if (!target)
+        return CALLS_OF_ANY;
+    if (target != begin)
+        target = calls_after_plt(target);
+    return target && (target == begin || calls_jumps(target, begin)) ? CALLS_OF_IT : CALLS_OF_OTHER;
+}
 #else
+enum calls_of calls_of(uintptr_t ra, uintptr_t begin)
+{
+    uintptr_t target;
+    if (!calls_before(ra, &target))
+        return CALLS_OF_OTHER;
+    return !target ? CALLS_OF_ANY : target == begin ? CALLS_OF_IT : CALLS_OF_OTHER;
+}
+
 bool calls_frame(uintptr_t at)
 {
     (void)at;

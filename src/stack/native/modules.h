@@ -34,12 +34,13 @@ struct module {
     struct stack_module pub;
     enum module_role role;
     uint32_t slot;
-    uintptr_t eh_hdr;        /* address of .eh_frame_hdr; 0: none */
-    uintptr_t eh_end;        /* end of the mapped segment with it, or with .eh_frame */
-    struct cfi_index *index; /* owned; without eh_hdr, if .eh_frame could be found; NULL: none */
-    uintptr_t print_at[2];   /* addresses in the mapping of two words that identify this file ... */
-    uint64_t print[2];       /* ... and their values */
-    uint64_t name_hash;      /* without a build id, hash of the loader's name; 0: not needed */
+    uintptr_t data, data_end; /* the writable segments, also if libc ends the module before them */
+    uintptr_t eh_hdr;         /* address of .eh_frame_hdr; 0: none */
+    uintptr_t eh_end;         /* end of the mapped segment with it, or with .eh_frame */
+    struct cfi_index *index;  /* owned; without eh_hdr, if .eh_frame could be found; NULL: none */
+    uintptr_t print_at[2]; /* addresses in the mapping of two words that identify this file ... */
+    uint64_t print[2];     /* ... and their values */
+    uint64_t name_hash;    /* without a build id, hash of the loader's name; 0: not needed */
 };
 
 /* Returns the slot of the module at this address; a new module gets a slot. 0: the address is in no

@@ -46,6 +46,7 @@ struct headers {
         uintptr_t begin, end; /* addresses of the bytes that come from the file */
     } load[LOADS_MOST];
     int loads;
+    uintptr_t data, data_end; /* the writable segments; 0, 0: none */
 };
 
 static bool headers_read(struct headers *h, uintptr_t begin)
@@ -78,6 +79,10 @@ static bool headers_read(struct headers *h, uintptr_t begin)
         uintptr_t at = h->bias + all[i].p_vaddr;
         if (all[i].p_type != PT_LOAD)
             continue;
+        if (all[i].p_flags & PF_W) {
+            h->data = h->data ? h->data : at;
+            h->data_end = at + all[i].p_memsz;
+        }
         if (h->eh_hdr >= at && h->eh_hdr < at + all[i].p_filesz)
             h->eh_end = at + all[i].p_filesz;
         if (h->loads < LOADS_MOST) {
@@ -283,6 +288,8 @@ bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, cons
     m->pub.base = h.bias;
     m->pub.begin = begin;
     m->pub.end = end;
+    m->data = h.data;
+    m->data_end = h.data_end;
     m->eh_hdr = h.eh_hdr;
     m->eh_end = h.eh_end;
     uintptr_t id = note_build_id(&h, m->pub.build_id, sizeof m->pub.build_id);

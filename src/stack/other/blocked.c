@@ -11,8 +11,8 @@
 #include "stack/common/safe.h"
 #include "stack/join.h"
 #include "stack/native/calls.h"
-#include "stack/native/cfi.h"
 #include "stack/native/modules.h"
+#include "stack/native/prologue.h"
 #include "stack/native/rows.h"
 #include "stack/other/snapshot.h"
 #include "stack/stack.h"
@@ -27,9 +27,7 @@ enum {
     TABLES_FROM = PAGE,
     TABLES_ROOM = SNAPSHOT_BYTES - TABLES_FROM,
     ALIGN = 16,
-    FRAME_BYTES = 64 << 10, /* of a frame whose frame pointer is searched */
-    PROLOGUE = 64,          /* bytes of a function that are read for that */
-    MODULES_SEEN = 64,      /* modules of a walk that are compared once; others are each time */
+    MODULES_SEEN = 64, /* modules of a walk that are compared once; others are each time */
 };
 
 struct stack_blocked {
@@ -123,92 +121,37 @@ static union row row_of(struct stack_blocked *b, uintptr_t at)
     return module_is_there(b, row, at) ? row : rows_make(at);
 }
 
-#if defined(__x86_64__)
-/* Returns true if a call of `target` runs the function that begins there: directly, or by a jump of
- * the linker's table (PLT) to the address in a word. */
-static bool leads_to(uintptr_t target, uintptr_t begin)
+/* Returns fp if a return address lies where it must for that frame pointer, and follows a call of
+ * just this function; else 0. A call by address counts if the prologue is known exactly. */
+static uintptr_t fp_at(struct stack_blocked *b, const struct unwind_frame *f, uintptr_t fp,
+                       const struct prologue *p)
 {
-    if (!target || target == begin)
-        return target != 0;
-    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, jmp[] = {0xff, 0x25};
-    uint8_t code[16];
-    int32_t distance;
-    uint64_t to;
-    const struct module *m = modules_get(modules_find(target));
-    if (!m || !safe_read(code, (const void *)target, sizeof code))
-        return false;
-    size_t n = memcmp(code, endbr64, sizeof endbr64) == 0 ? sizeof endbr64 : 0;
-    n += code[n] == 0xf2; /* bnd */
-    if (memcmp(code + n, jmp, sizeof jmp) != 0)
-        return false;
-    memcpy(&distance, code + n + sizeof jmp, sizeof distance);
-    uintptr_t slot = target + n + sizeof jmp + sizeof distance + (uintptr_t)(intptr_t)distance;
-    return slot >= m->pub.begin && slot < m->pub.end &&
-           safe_read(&to, (const void *)slot, sizeof to) && to == begin;
+    uintptr_t cfa = fp + (uintptr_t)((int64_t)f->row.cfa * 8), ra;
+    if (!word_at(b, cfa + (uintptr_t)((int64_t)f->row.ra_offset * 8), &ra))
+        return 0;
+    b->tables = 0;
+    enum calls_of of = modules_find(ra) ? calls_of(ra, p->begin) : CALLS_OF_OTHER;
+    return of == CALLS_OF_IT || (of == CALLS_OF_ANY && p->exact) ? fp : 0;
 }
 
-/* Finds how far below its frame pointer a function keeps the stack pointer, by its first
- * instructions: [endbr64] push rbp; mov rbp, rsp; push ...; sub rsp, N. False: it begins otherwise.
- * *whole: the subtraction was found, too. */
-static bool below_fp(const uint8_t *code, size_t n, size_t *below, bool *whole)
+/* Finds the frame pointer that a function has set, by how far it may lie above sp. 0: it stays
+ * unknown, also if two distances fit: what earlier calls have left on the stack can fit, too. */
+static uintptr_t find_fp(struct stack_blocked *b, const struct unwind_frame *f, uintptr_t sp)
 {
-    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, begin[] = {0x55, 0x48, 0x89, 0xe5};
-    size_t at = 0;
-    uint32_t room = 0;
-    *below = 0;
-    if (n > sizeof endbr64 && memcmp(code, endbr64, sizeof endbr64) == 0)
-        at += sizeof endbr64;
-    if (n - at < sizeof begin || memcmp(code + at, begin, sizeof begin) != 0)
-        return false;
-    at += sizeof begin;
-    for (; at + 2 <= n; *below += sizeof(uintptr_t)) { /* push of one register */
-        if ((code[at] & 0xf8) == 0x50)
-            at++;
-        else if (code[at] == 0x41 && (code[at + 1] & 0xf8) == 0x50)
-            at += 2;
-        else
-            break;
+    struct prologue p;
+    uintptr_t found = 0;
+    b->tables = 0;
+    if (f->row.load)
+        return 0;
+    prologue_find(modules_get(f->row.module), f->at, &p);
+    for (size_t i = 0; i < p.n; i++) {
+        uintptr_t fp = fp_at(b, f, sp + p.below[i], &p);
+        if (fp && found)
+            return 0;
+        found = fp ? fp : found;
     }
-    if (at + 7 <= n && memcmp(code + at, "\x48\x81\xec", 3) == 0)
-        memcpy(&room, code + at + 3, sizeof room);
-    else if (at + 4 <= n && memcmp(code + at, "\x48\x83\xec", 3) == 0)
-        room = code[at + 3];
-    *whole = room != 0;
-    *below += room;
-    return true;
+    return found;
 }
-
-/* Finds the frame pointer that a function has set, by how far it lies above sp. The return address
- * there must follow a call of just this function, or, if the function's first instructions were
- * understood to the end, a call by address. 0: it stays unknown. */
-static uintptr_t find_fp(struct stack_blocked *b, const struct unwind_frame *f, uintptr_t sp)
-{
-    uint8_t code[PROLOGUE];
-    uintptr_t begin, end, ra, target;
-    const struct module *m = modules_get(f->row.module);
-    size_t below;
-    bool whole;
-    b->tables = 0;
-    if (f->row.load || !m || !cfi_range(m, f->at, &begin, &end))
-        return 0;
-    size_t n = end - begin < sizeof code ? (size_t)(end - begin) : sizeof code;
-    if (!safe_read(code, (const void *)begin, n) || !below_fp(code, n, &below, &whole))
-        return 0;
-    uintptr_t fp = sp + below, cfa = fp + (uintptr_t)((int64_t)f->row.cfa * 8);
-    if (below > FRAME_BYTES || !word_at(b, cfa + (uintptr_t)((int64_t)f->row.ra_offset * 8), &ra))
-        return 0;
-    b->tables = 0;
-    if (!modules_find(ra) || !calls_before(ra, &target))
-        return 0;
-    return (target ? leads_to(target, begin) : whole) ? fp : 0;
-}
-#else
-static uintptr_t find_fp(struct stack_blocked *b, const struct unwind_frame *f, uintptr_t sp)
-{
-    (void)b, (void)f, (void)sp;
-    return 0;
-}
-#endif
 
 /* Finds the caller of f, whose stack pointer is sp: its return address (0: f is the outermost one)
  * and its frame pointer (0: not known). Sets f->cfa. False: the caller cannot be found. */

@@ -8,6 +8,7 @@
 #include "stack/native/modules.h"
 #include "stack/stack.h"
 #include "tests/stack/blocks.h"
+#include "tests/stack/prologues.h"
 #include "tests/unit/stack/captured.h"
 
 #include <dlfcn.h>
@@ -230,6 +231,54 @@ TEST(blocked_in_a_library_with_frame_pointers)
         print_message("intercepted\n");
 }
 
+/* ---- ways in which functions begin ----------------------------------------------------------- */
+
+static int silent[2]; /* a pipe into which nobody writes */
+static _Atomic int32_t shape_tid;
+
+static void *blocks_in_shape(void *arg)
+{
+    const struct prologue_shape *shape = arg;
+    char byte;
+    atomic_store(&shape_tid, (int32_t)syscall(SYS_gettid));
+    long n = shape->caller(silent[0], &byte);
+    atomic_store(&shape_tid, (int32_t)n); /* so that the call is not the last one */
+    return NULL;
+}
+
+static void check_shape(const struct prologue_shape *shape)
+{
+    pthread_t t;
+    struct said s;
+    const struct stack *found = NULL;
+    atomic_store(&shape_tid, 0);
+    assert_int_equal(pipe(silent), 0);
+    assert_int_equal(pthread_create(&t, NULL, blocks_in_shape, (void *)shape), 0);
+    while (!found || !in_function(&found->places[0], (void *)shape->function)) {
+        int32_t tid = atomic_load(&shape_tid);
+        found = tid && look(&s, tid) ? stack_of_thread(&s) : NULL;
+    }
+    assert_true(found->depth > 1);
+    if (shape->unclear)
+        assert_int_equal(found->places[1].kind, STACK_MARK);
+    else if (!in_function(&found->places[1], (void *)shape->caller) ||
+             found->places[found->depth - 1].kind != STACK_NATIVE)
+        fail_msg("%s: the caller is not found", shape->name);
+    close(silent[1]);
+    pthread_join(t, NULL);
+    close(silent[0]);
+}
+
+TEST(blocked_in_functions_that_begin_otherwise)
+{
+    if (!prologue_shapes_count) {
+        print_message("not for this processor\n");
+        skip();
+    }
+    for (size_t i = 0; i < prologue_shapes_count; i++)
+        check_shape(&prologue_shapes[i]);
+}
+
 /* ---- threads that go on ---------------------------------------------------------------------- */
 
 static bool never_still(void *arg)
@@ -409,6 +458,7 @@ int main(void)
         cmocka_unit_test(blocked_in_every_kind_of_call),
         cmocka_unit_test(blocked_with_frame_pointers),
         cmocka_unit_test(blocked_in_a_library_with_frame_pointers),
+        cmocka_unit_test(blocked_in_functions_that_begin_otherwise),
         cmocka_unit_test(a_thread_that_ran_has_no_stack),
         cmocka_unit_test(wrong_registers),
         cmocka_unit_test(libraries_close_and_threads_end),

@@ -13,6 +13,8 @@ function(stack_blocks name table)
 endfunction()
 stack_blocks(blocks blocks -O2 -fomit-frame-pointer)
 stack_blocks(blocks-fp blocks_fp -O1 -fno-omit-frame-pointer)
+add_library(prologues OBJECT ${stack_programs}/prologues.c)
+target_compile_options(prologues PRIVATE -O1 -fomit-frame-pointer -fno-sanitize=all)
 
 gpufl_test(safe DEPS stack)
 gpufl_test(unwind DEPS stack SOURCES ${shapes})
@@ -28,7 +30,7 @@ add_library(unit-stack-rests SHARED ${stack_programs}/rests.c)
 target_compile_options(unit-stack-rests PRIVATE -O1 -fno-omit-frame-pointer -fno-sanitize=all)
 set_target_properties(unit-stack-rests PROPERTIES PREFIX "" OUTPUT_NAME stack-rests
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-target_link_libraries(test-unit-stack-blocked PRIVATE blocks blocks-fp unit-stack-rests)
+target_link_libraries(test-unit-stack-blocked PRIVATE blocks blocks-fp prologues unit-stack-rests)
 add_test(NAME unit.stack.libraries-long COMMAND test-unit-stack-libraries long
          WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.stack.libraries-long PROPERTIES TIMEOUT 600 LABELS long)
