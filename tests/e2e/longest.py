@@ -25,8 +25,8 @@ WORK = ("kernel", "memcpy", "memset", "graph_run")
 WAITS = ("wait", "sync")
 COPY, LOAD, SMALL, PAGEABLE, PYTHON, MARK = 5, 9, 16 << 10, 1, 2, 3
 LEAST = 400  # findings with a place; fewer: some sessions were not read
-with open(f"{root}/schema/records.def") as schema:
-    DIFFERENCES = set(re.findall(r"^COLUMN\((\w+), (\w+), (?:TIME|DELTA),", schema.read(), re.M))
+SCHEMA = "".join(path.read_text() for path in pathlib.Path(f"{root}/schema/records").glob("*.def"))
+DIFFERENCES = set(re.findall(r"^COLUMN\((\w+), (\w+), (?:TIME|DELTA),", SCHEMA, re.M))
 
 
 def column(name, kind, value, rows):

@@ -273,7 +273,7 @@ describe("alerts", () => {
     expect([withMetric(newDraft(), "gpu.power").threshold, withMetric(newDraft(), "gpu.temperature").threshold]).toEqual(["", "85"]);
   });
   it("every metric can be chosen, and has a name", () => {
-    const records = readFileSync(new URL("../../schema/records.def", import.meta.url), "utf8");
+    const records = ["device", "system", "monitor"].map((name) => readFileSync(new URL(`../../schema/records/${name}.def`, import.meta.url), "utf8")).join("");
     const of = (record: string, as: string) => [...records.matchAll(new RegExp(`^COLUMN\\(${record}, (\\w+)`, "gm"))].map((m) => `${as}.${m[1]}`).filter((name) => !/\.(time|device)$/.test(name));
     const names = /\.(pid|gpu_instance|compute_instance|uuid|profile)$/; // of the process or part, no metrics
     const columns = [...of("device_metric", "gpu"), ...of("host_metric", "host"), ...of("process_metric", "process"), ...of("instance_metric", "part"), ...of("monitor", "monitor")].filter((name) => !names.test(name));
