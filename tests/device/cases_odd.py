@@ -229,3 +229,47 @@ def three_hundred_triton_kernels(lab):
         starts = sorted(begun[name])
         early = [launch - start for launch, start in zip(launches, starts) if start < launch - 100_000]
         expect(len(starts) == len(launches) and not early, f"{name}: {len(starts)} starts, ns before their launch: {early}")
+
+
+ADD_SCALED = """
+import torch, triton, triton.language as tl
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 256}), triton.Config({"BLOCK": 1024})], key=["n"])
+@triton.jit
+def add_scaled(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = at < n
+    tl.store(out + at, tl.load(x + at, m) + 2 * tl.load(y + at, m), m)
+
+def gelu_of(a, b):
+    return torch.nn.functional.gelu(a * 2 + b).sum(dim=1)
+
+x = torch.randn(1 << 24, device="cuda")
+out = torch.empty_like(x)
+compiled = torch.compile(gelu_of)
+for i in range(200):
+    add_scaled[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, x, out, x.numel())
+    compiled(x.view(4096, 4096), out.view(4096, 4096))
+torch.cuda.synchronize()
+"""
+
+
+@case
+def triton_kernels_have_their_lines(lab):
+    if subprocess.run(["python3", "-c", "import triton, torch"], capture_output=True).returncode:
+        raise Skipped("Triton is not here")
+    program = lab.work / "add_scaled.py"
+    program.write_text(ADD_SCALED)
+    env = {"TRITON_CACHE_DIR": str(lab.work / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(lab.work / "torchinductor_x")}
+    _, _, report = lab.trace("python3", program, env=env)
+    ledger_closes(report)
+    lines = ADD_SCALED.split("\n")
+    places = {r["name"]: r["defined"] for r in report["kernels"]["by_name"]}
+    at = places.get("add_scaled")
+    expect(at and at["file"] == str(program), f"add_scaled is defined at {at}")
+    expect(lines[at["line"] - 1].startswith("def add_scaled("), f"line {at['line']} is not its function")
+    compiled = {name: at for name, at in places.items() if name.startswith("triton_")}
+    expect(compiled and all(compiled.values()), f"kernels of torch.compile are defined at {compiled}")
+    for name, at in compiled.items():
+        text = open(at["file"]).read().split("\n")[at["line"] - 1]
+        expect(text.startswith(f"def {name}("), f"{name} is not at {at}: {text[:80]}")

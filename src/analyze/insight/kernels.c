@@ -16,6 +16,7 @@ enum { TEXT_MAX = 1 << 20, NAME_COLUMNS = 60, WARP = 32, REGISTER_BYTES = 4 };
 
 void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out)
 {
+    const struct kernel_definition *defined = sum_definitions_of(m, name);
     struct buf full;
     size_t from = out->len;
     buf_init(&full, DEMANGLE_ROOM);
@@ -25,6 +26,11 @@ void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out)
         out->len = from;
         demangle_put(&full, name ? model_text(m, name) : "(kernel not known)");
         shorten_kernel(out, buf_cstr(&full), NAME_COLUMNS);
+    }
+    if (defined) {
+        buf_str(out, " (");
+        sum_definitions_put(m, defined, out);
+        buf_str(out, ")");
     }
     if (!buf_error(out) && out->len > from)
         printable_clean(out->data + from, out->len - from); /* a line break would end a sentence */

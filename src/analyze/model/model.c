@@ -28,6 +28,7 @@ void model_init(struct model *m, struct intern *names)
     for (int i = 0; i < PARTS; i++)
         parts[i].init(m);
     sum_short_names_init(m);
+    sum_definitions_init(m);
 }
 
 /* Frees the tables of the log's ids. */
@@ -46,6 +47,7 @@ static void drop_refs(struct model *m)
 void model_fini(struct model *m)
 {
     sum_short_names_fini(m);
+    sum_definitions_fini(m);
     for (int i = PARTS; i-- > 0;)
         parts[i].fini(m);
     drop_refs(m);

@@ -11,6 +11,7 @@
 #ifndef GPUFL_ANALYZE_MODEL_MODEL_H
 #define GPUFL_ANALYZE_MODEL_MODEL_H
 
+#include "analyze/model/kernels/definitions.h"
 #include "analyze/model/kernels/short_names.h"
 #include "base/intern.h"
 #include "wire/decode.h"
@@ -36,6 +37,7 @@ struct model {
 #define PART(name, prefix, takes, gives) struct prefix name;
 #include "analyze/model/parts.def"
     struct sum_short_names short_names; /* empty until sum_short_names_make */
+    struct sum_definitions definitions; /* empty until sum_definitions_find */
 };
 
 /* Says what a pass of `gpufl trace --passes` may give. The times always come from the pass of

@@ -180,6 +180,20 @@ static void put_configs(const struct report *r, struct json_out *j, const struct
     json_out_count(j, "config_count", count);
 }
 
+/* Puts where the kernel is defined, or null. */
+static void put_definition(const struct model *m, struct json_out *j, uint32_t name)
+{
+    const struct kernel_definition *d = sum_definitions_of(m, name);
+    if (!d) {
+        json_out_null(j, "defined");
+        return;
+    }
+    json_out_object(j, "defined");
+    json_out_text_or_null(j, "file", model_text(m, d->file));
+    json_out_count(j, "line", (uint64_t)d->line);
+    json_out_close_object(j);
+}
+
 static void put_kernel(const struct report *r, struct json_out *j, const struct kernel_name *n)
 {
     const struct model *m = &r->model;
@@ -187,6 +201,7 @@ static void put_kernel(const struct report *r, struct json_out *j, const struct 
     json_kernel_name(m, j, "name", n->name);
     json_short_name(m, j, n->name);
     json_out_text_or_null(j, "symbol", text_of(m, n->name));
+    put_definition(m, j, n->name);
     put_histogram(j, &n->time);
     json_out_count(j, "graph", n->graph);
     put_configs(r, j, n);

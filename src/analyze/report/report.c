@@ -239,6 +239,7 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
         goto done;
     rc = report_shared(r, NULL);
     rc = rc ? rc : sum_short_names_make(&r->model);
+    rc = rc ? rc : sum_definitions_find(&r->model);
     rc = rc ? rc : insights_find(&r->model, &r->insights);
     if (rc)
         err_set(e, rc, "%s", err_text(rc));
@@ -260,6 +261,7 @@ static int read_source(struct report *r, const struct report_source *s, struct e
         count_runs(r);
         rc = report_shared(r, s);
         rc = rc ? rc : sum_short_names_make(&r->model);
+        rc = rc ? rc : sum_definitions_find(&r->model);
         rc = rc ? rc : insights_find(&r->model, &r->insights);
     }
     return rc ? err_set(e, rc, "%s", err_text(rc)) : 0;

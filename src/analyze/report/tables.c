@@ -79,42 +79,76 @@ static void put_summary(const struct page *p)
                   units_count(a, (int64_t)k->invalid));
 }
 
+/* Writes where a kernel is defined as a cell. */
+static void put_definition(struct page *p, struct grid *g, uint32_t name)
+{
+    struct buf text;
+    buf_init(&text, DEMANGLE_ROOM);
+    sum_definitions_put(p->model, sum_definitions_of(p->model, name), &text);
+    grid_put(g, "%s", buf_cstr(&text));
+    p->code = p->code ? p->code : buf_error(&text) ? GPUFL_E_NOMEM : 0;
+    buf_fini(&text);
+}
+
+/* Says which columns the table of kernels has besides those that it always has. */
+struct top_columns {
+    bool all;     /* the page is wide */
+    bool defined; /* it is known where some kernel is defined */
+};
+
+static void put_top_row(struct page *p, struct grid *g, size_t i, struct top_columns has)
+{
+    const struct sum_kernels *k = &p->model->kernels;
+    const struct kernel_name *n = &k->names[i];
+    char text[UNITS_TEXT];
+    grid_put(g, "%zu", i + 1);
+    grid_put(g, "%s", units_percent(text, (double)n->time.total, (double)k->time.total));
+    grid_put(g, "%s", units_time(text, n->time.total));
+    grid_put(g, "%s", units_count(text, (int64_t)n->time.count));
+    grid_put(g, "%s", units_time(text, histogram_mean(&n->time)));
+    if (has.all) {
+        grid_put(g, "%s", units_time(text, histogram_quantile(&n->time, 0.5)));
+        grid_put(g, "%s", units_time(text, n->time.max));
+    }
+    if (has.defined)
+        put_definition(p, g, n->name);
+    put_name(p, g, n->name);
+}
+
 static void put_top(struct page *p)
 {
-    static const struct grid_column wide[] =
-        {
-            {"#", GRID_RIGHT},     {"share", GRID_RIGHT}, {"total", GRID_RIGHT},
-            {"calls", GRID_RIGHT}, {"mean", GRID_RIGHT},  {"median", GRID_RIGHT},
-            {"max", GRID_RIGHT},   {"kernel", GRID_NAME},
-        },
-                                    narrow[] = {{"#", GRID_RIGHT},     {"share", GRID_RIGHT},
-                                                {"total", GRID_RIGHT}, {"calls", GRID_RIGHT},
-                                                {"mean", GRID_RIGHT},  {"kernel", GRID_NAME}};
-    bool all = p->width >= PAGE_WIDE;
     const struct sum_kernels *k = &p->model->kernels;
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT];
-    struct grid g;
-    size_t i;
+    size_t shown = k->name_count < report_top(p->report) ? k->name_count : report_top(p->report);
+    struct top_columns has = {.all = p->width >= PAGE_WIDE};
     int64_t rest = k->time.total;
-    grid_init(&g, all ? wide : narrow, all ? 8 : 6);
-    for (i = 0; i < k->name_count && i < report_top(p->report); i++) {
-        const struct kernel_name *n = &k->names[i];
-        rest -= n->time.total;
-        grid_put(&g, "%zu", i + 1);
-        grid_put(&g, "%s", units_percent(a, (double)n->time.total, (double)k->time.total));
-        grid_put(&g, "%s", units_time(b, n->time.total));
-        grid_put(&g, "%s", units_count(c, (int64_t)n->time.count));
-        grid_put(&g, "%s", units_time(d, histogram_mean(&n->time)));
-        if (all) {
-            grid_put(&g, "%s", units_time(e, histogram_quantile(&n->time, 0.5)));
-            grid_put(&g, "%s", units_time(f, n->time.max));
-        }
-        put_name(p, &g, n->name);
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    struct grid g;
+    for (size_t i = 0; i < shown; i++) {
+        has.defined |= sum_definitions_of(p->model, k->names[i].name) != NULL;
+        rest -= k->names[i].time.total;
     }
+    const struct {
+        struct grid_column column;
+        bool here;
+    } every[] = {
+        {{"#", GRID_RIGHT}, true},      {{"share", GRID_RIGHT}, true},
+        {{"total", GRID_RIGHT}, true},  {{"calls", GRID_RIGHT}, true},
+        {{"mean", GRID_RIGHT}, true},   {{"median", GRID_RIGHT}, has.all},
+        {{"max", GRID_RIGHT}, has.all}, {{"defined at", GRID_LEFT}, has.defined},
+        {{"kernel", GRID_NAME}, true},
+    };
+    struct grid_column columns[sizeof every / sizeof *every];
+    unsigned count = 0;
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++)
+        if (every[i].here)
+            columns[count++] = every[i].column;
+    grid_init(&g, columns, count);
+    for (size_t i = 0; i < shown; i++)
+        put_top_row(p, &g, i, has);
     page_heading(p, "Top kernels by time");
     page_grid(p, &g);
-    if (i < k->name_count)
-        page_text(p, "… %s more names, %s (%s)", units_count(a, (int64_t)(k->name_count - i)),
+    if (shown < k->name_count)
+        page_text(p, "… %s more names, %s (%s)", units_count(a, (int64_t)(k->name_count - shown)),
                   units_time(b, rest), units_percent(c, (double)rest, (double)k->time.total));
 }
 

@@ -1,7 +1,8 @@
 /* sources.c - keeps texts of the files that stacks go through, in pieces.
  *
- * The user's own files come first, since a session keeps a bounded amount; then library files
- * that a report points at. Other files are available elsewhere, and no report points at them. */
+ * The user's own files come first, since a session keeps a bounded amount; then library files that
+ * a report points at, and files that torch.compile has made. Other files are available elsewhere,
+ * and no report points at them. */
 #include "analyze/symbolize/inside.h"
 
 #include "base/file/spelling.h"
@@ -22,8 +23,12 @@ static void want_python(struct symbolize *z)
 {
     for (uint32_t i = 0; i < z->frames.row_count; i++) {
         const int64_t *row = z->frames.rows + (size_t)i * z->frames.width;
-        if (row[COL_frame_kind] == FOLD_PYTHON)
-            symbolize_want(z, symbolize_name_number(z, row[COL_frame_file]), FOLD_PYTHON);
+        uint32_t file = symbolize_name_number(z, row[COL_frame_file]);
+        if (row[COL_frame_kind] != FOLD_PYTHON || !file)
+            continue;
+        symbolize_want(z, file, FOLD_PYTHON);
+        /* The code that torch.compile has made defines the kernels that the session names. */
+        z->text[file].shown |= strstr(symbolize_text(z, file), "/torchinductor_") != NULL;
     }
 }
 

@@ -5,13 +5,22 @@
 
 #include <sys/stat.h>
 
-enum { LIBRARIES = 4, NAME_LIBRARY = 60, FRAME_LIBRARY = CALLS + 10, STACK_LIBRARY = 20 };
+enum {
+    LIBRARIES = 5,
+    COMPILED = 4,
+    NAME_LIBRARY = 60,
+    FRAME_LIBRARY = CALLS + 10,
+    STACK_LIBRARY = 20
+};
 
 /* The stacks, outermost first: passed, shown; train.py, passed; train.py, second; third, passed,
- * shown. Only train.py is the user's; the others are files of libraries. */
+ * shown; train.py, one of torch.compile. Only train.py is the user's; the others are files of
+ * libraries. */
 static void write_libraries(char paths[LIBRARIES][PATH_MAX])
 {
-    static const char *const files[LIBRARIES] = {"shown", "passed", "second", "third"};
+    static const char *const files[LIBRARIES] = {
+        "site-packages/shown.py", "site-packages/passed.py", "site-packages/second.py",
+        "site-packages/third.py", "torchinductor_u/compiled.py"};
     static const struct stack_row stacks[] = {
         {STACK_LIBRARY, 0, FRAME_LIBRARY + 1, 1},
         {STACK_LIBRARY + 1, STACK_LIBRARY, FRAME_LIBRARY, 2},
@@ -21,18 +30,18 @@ static void write_libraries(char paths[LIBRARIES][PATH_MAX])
         {STACK_LIBRARY + 5, 0, FRAME_LIBRARY + 3, 1},
         {STACK_LIBRARY + 6, STACK_LIBRARY + 5, FRAME_LIBRARY + 1, 2},
         {STACK_LIBRARY + 7, STACK_LIBRARY + 6, FRAME_LIBRARY, 3},
+        {STACK_LIBRARY + 9, STACK_LIBRARY + 2, FRAME_LIBRARY + COMPILED, 2},
         {STACK_LIBRARY + 8, STACK_LIBRARY + 8, FRAME_LIBRARY + 99, 3}, /* with an unknown frame */
     };
     struct make_log l;
     mkdir(tmpdir_path("site-packages"), 0755);
+    mkdir(tmpdir_path("torchinductor_u"), 0755);
     make_log_init(&l, SESSION);
     l.host = symbolize_fix.host;
     make_log_header(&l, "device", 1);
     put_dictionary(&l);
     for (uint32_t i = 0; i < LIBRARIES; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "site-packages/%s.py", files[i]);
-        snprintf(paths[i], PATH_MAX, "%s", tmpdir_write(name, "pass\n", 5));
+        snprintf(paths[i], PATH_MAX, "%s", tmpdir_write(files[i], "pass\n", 5));
         uint32_t id = NAME_LIBRARY + i;
         const char *text = paths[i];
         size_t len = strlen(text);
@@ -51,22 +60,23 @@ static void write_libraries(char paths[LIBRARIES][PATH_MAX])
 }
 
 /* A library's file is kept only if a report shows a line of it: for a stack without a line of the
- * user's. */
+ * user's. The code that torch.compile has made is kept, because it defines kernels. */
 TEST(test_libraries)
 {
     char paths[LIBRARIES][PATH_MAX];
     struct read_back r;
     write_session(&(struct how){0});
     write_libraries(paths);
-    assert_int_equal(symbolize(0).sources, 3); /* train.py, cases.cc, shown.py */
+    assert_int_equal(symbolize(0).sources, 4); /* train.py, cases.cc, shown.py, compiled.py */
     read_file(&r, "code.log");
     check_source(&r, symbolize_fix.script);
     check_source(&r, paths[0]);
+    check_source(&r, paths[COMPILED]);
     for (size_t i = 0; i < r.source_count; i++)
-        for (int k = 1; k < LIBRARIES; k++)
+        for (int k = 1; k < COMPILED; k++)
             assert_string_not_equal(r.names[r.sources[i].path], paths[k]);
     /* Files of the user come first. */
-    assert_string_equal(r.names[r.sources[r.source_count - 1].path], paths[0]);
+    assert_string_equal(r.names[r.sources[r.source_count - 2].path], paths[0]);
     forget(&r);
     assert_int_equal(symbolize(0).sources, 0);
 }

@@ -257,9 +257,10 @@ static void put_ptx(struct page *p, uint32_t name)
     buf_fini(&text);
 }
 
-/* Writes a kernel's whole name as a heading. */
+/* Writes a kernel's whole name as a heading, and where it is defined. */
 static void put_name(struct page *p, uint32_t name)
 {
+    const struct kernel_definition *d = sum_definitions_of(p->model, name);
     char *text = mem_strdup(model_text(p->model, name));
     if (!text) {
         p->code = GPUFL_E_NOMEM;
@@ -268,6 +269,8 @@ static void put_name(struct page *p, uint32_t name)
     printable_clean(text, strlen(text));
     page_heading(p, text);
     mem_free(text);
+    if (d)
+        page_text(p, "Defined at %s:%lld.", model_text(p->model, d->file), (long long)d->line);
 }
 
 /* Writes a function. seen: the columns that the page has used so far. */

@@ -2,6 +2,6 @@
 foreach(name occupancy shared merge)
   gpufl_test(${name} DEPS analyze)
 endforeach()
-foreach(name report made idle profile absurd flame passes runs stack_files sum_known timeline)
+foreach(name report made idle profile absurd definitions flame passes runs stack_files sum_known timeline)
   gpufl_test(${name} DEPS analyze PkgConfig::JANSSON)
 endforeach()
