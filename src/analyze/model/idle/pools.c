@@ -227,15 +227,23 @@ static struct idle_line row_of(const struct pool *pool, const struct share *s)
     return row;
 }
 
-/* Returns the squared half width, in ns of the pool, of the interval around the looks at the place
- * of a share. 0 except for the place's first share. */
+/* Returns true if both shares are of one row of the table: of the place, or of the launches there
+ * that ended the time. */
+static bool is_one_row(const struct share *a, const struct share *b)
+{
+    return a->place == b->place && (a->how == IDLE_SEEN_RUNNING) == (b->how == IDLE_SEEN_RUNNING);
+}
+
+/* Returns the squared half width, in ns of the pool, of the interval around the looks of a share's
+ * row. 0 except for the row's first share. */
 static double variance_of(const struct pool *pool, const struct share *s, size_t at, size_t n)
 {
     uint64_t hits = 0;
-    if (at && s[at - 1].place == s[at].place)
-        return 0;
+    for (size_t i = at; i-- > 0 && s[i].place == s[at].place;)
+        if (is_one_row(&s[i], &s[at]))
+            return 0;
     for (size_t i = at; i < n && s[i].place == s[at].place; i++)
-        hits += s[i].count;
+        hits += is_one_row(&s[i], &s[at]) ? s[i].count : 0;
     double half = idle_lines_half_width(hits, pool->looks) * (double)pool->time;
     return half * half;
 }

@@ -140,6 +140,20 @@ static void native_gaps(struct program *p, int64_t blocked, int64_t launch)
     }
 }
 
+/* What the line leaves of the cause is as uncertain as the line's part. */
+static void check_left(json_t *insights)
+{
+    json_t *row, *left = NULL;
+    size_t i;
+    json_array_foreach(insights, i, row)
+    {
+        const char *text = json_string_value(json_object_get(row, "text"));
+        left = strstr(text, "of it ended with launches at app.c:40") ? row : left;
+    }
+    assert_non_null(left);
+    assert_non_null(strstr(json_string_value(json_object_get(left, "text")), " ± 6.3"));
+}
+
 /* Without Python, the native frames of a blocked thread name its lines. While it ran, only the
  * launch that ended the time is known. */
 TEST(test_native)
@@ -185,6 +199,7 @@ TEST(test_native)
             assert_string_equal(json_string_value(json_object_get(row, "state")), "blocked");
         assert_int_equal(report_number(row, "samples"), 20);
         assert_in_range(report_number(row, "estimated_ns"), 20800000, 21100000); /* 20 of 42 */
+        assert_in_range(report_number(row, "half_width_ns"), 6300000, 6450000);  /* Wilson's */
         seen[ended] = true;
     }
     json_array_foreach(rows, i, row)
@@ -196,6 +211,30 @@ TEST(test_native)
     assert_int_equal(lost, 1);
     assert_int_equal(unknown, 1);
     assert_true(seen[0] && seen[1]);
+    check_left(json_object_get(root, "insights"));
+    json_decref(root);
+}
+
+/* The thread is blocked at the line that launches, too: that line has two rows, each with its own
+ * interval. */
+TEST(test_native_one_line)
+{
+    struct program p;
+    program_init(&p, "one_line");
+    int64_t main = native(&p, 0, "main", "/srv/app.c", 50),
+            step = native(&p, main, "step", "/srv/app.c", 40),
+            wait = native(&p, step, "poll", NULL, 1);
+    program_launch(&p, (struct program_kernel){.ns = 1000, .thread = THREAD});
+    native_gaps(&p, wait, step);
+    program_write(&p);
+    json_t *root = report_parse(report_ok(tmpdir_path("one_line"), GPUFL_REPORT_JSON, 0, false));
+    json_t *rows = json_object_get(json_object_get(root, "idle"), "lines"), *row;
+    for (size_t i = 0; i < 2; i++) {
+        row = json_array_get(rows, i);
+        assert_string_equal(json_string_value(json_object_get(row, "place")), "app.c:40");
+        assert_int_equal(report_number(row, "samples"), 20);
+        assert_in_range(report_number(row, "half_width_ns"), 5900000, 6200000); /* 20 of 40 */
+    }
     json_decref(root);
 }
 
@@ -257,8 +296,11 @@ TEST(test_fork)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text), cmocka_unit_test(test_json), cmocka_unit_test(test_native),
-        cmocka_unit_test(test_native_beside_python), cmocka_unit_test(test_fork)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),
+                                       cmocka_unit_test(test_json),
+                                       cmocka_unit_test(test_native),
+                                       cmocka_unit_test(test_native_one_line),
+                                       cmocka_unit_test(test_native_beside_python),
+                                       cmocka_unit_test(test_fork)};
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
