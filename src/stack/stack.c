@@ -338,6 +338,11 @@ const char *stacks_python(void)
     return python_status();
 }
 
+bool stacks_python_is_rejected(void)
+{
+    return python_is_rejected();
+}
+
 void stacks_stats(struct stacks_stats *out)
 {
     *out = (struct stacks_stats){.distinct = stack_table_count(),

@@ -53,6 +53,9 @@ void stacks_refresh(void);
 /* Returns a sentence that says how Python is read, "CPython 3.12", or why it is not. [any] */
 const char *stacks_python(void);
 
+/* Returns true if there is a Python whose frames cannot be read. [any] */
+bool stacks_python_is_rejected(void);
+
 void stacks_stats(struct stacks_stats *out); /* [any] */
 
 /* Resets state, in a forked child, that other threads were changing. */

@@ -2,6 +2,7 @@
 #include "capture/samples/frames.h"
 
 #include "base/err.h"
+#include "stack/stack.h"
 
 #define TRY_NS  1000000000ll /* between two tries for Python, or for one thread */
 #define FIND_NS 10000000ll   /* between two walks of the list, each of which takes some 10 us */
@@ -75,6 +76,8 @@ bool frames_holder(struct frames *f, uintptr_t futex, struct stack_other_thread 
 
 uint32_t frames_blocked(struct frames *f, const struct stack_blocked_at *at)
 {
+    if (stacks_python_is_rejected()) /* the interpreter's own code is no line of the program */
+        return 0;
     if (!f->blocked && !f->no_blocked)
         f->no_blocked = stack_blocked_open(&f->blocked) != 0;
     return f->blocked ? stack_blocked_walk(f->blocked, at) : 0;

@@ -123,6 +123,11 @@ const char *python_status(void)
     return atomic_load_explicit(&status, memory_order_acquire);
 }
 
+bool python_is_rejected(void)
+{
+    return atomic_load_explicit(&rejected, memory_order_acquire);
+}
+
 static bool find_off(const char *reason)
 {
     snprintf(text_off, sizeof(text_off), "%s%s%s", text_whole, *text_whole ? ": " : "", reason);

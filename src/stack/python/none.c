@@ -13,6 +13,11 @@ const char *python_status(void)
     return "not built in";
 }
 
+bool python_is_rejected(void)
+{
+    return false;
+}
+
 size_t python_walk(struct python_frame *frames, size_t most)
 {
     (void)frames;

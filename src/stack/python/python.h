@@ -36,6 +36,10 @@ bool python_find(void);
 /* Returns the sentence for capabilities: "CPython 3.12.3" or why not. Static. [any] */
 const char *python_status(void);
 
+/* Returns true if there is an interpreter whose frames cannot be read, such as a free-threaded
+ * build. [any] */
+bool python_is_rejected(void);
+
 /* Returns the calling thread's frames, innermost first; 0: none, or it is not a Python thread.
  * [hot] */
 size_t python_walk(struct python_frame *frames, size_t most);

@@ -258,7 +258,7 @@ static void run_whole(int minor)
     struct python_frame frames[8];
     put_interpreter(minor);
     CHECK(python_walk(frames, 8) == 0);
-    CHECK(python_find() && python_find());
+    CHECK(python_find() && python_find() && !python_is_rejected());
     CHECK(strstr(python_status(), "none of its frames seen"));
     check_frames(&heap);
     snprintf(status, sizeof(status), "CPython 3.%d.4", minor);
@@ -280,7 +280,7 @@ static void check_off(const char *why)
 {
     struct python_frame frames[8];
     CHECK(!python_find() && !python_find());
-    CHECK(strstr(python_status(), why));
+    CHECK(strstr(python_status(), why) && python_is_rejected());
     CHECK(python_walk(frames, 8) == 0);
 }
 
