@@ -91,33 +91,48 @@ async function problemOf(response: Response): Promise<Problem> {
   return new Problem(response.status, response.statusText, `The server answered ${response.status} without saying why.`, request);
 }
 
-/** keepMost: how many answers are kept; 0: none, for callers that keep what they make of the
- * answers. */
-export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a), wait: waitFor }, who: Who = new Who(), keepMost = CACHE_MAX) {
-  const kept = new Map<string, { etag: string; body: unknown }>(); // oldest first
-
-  async function send(url: string, init: RequestInit): Promise<Response> {
-    const signal = init.signal ?? undefined;
-    for (let attempt = 0; ; attempt++) {
-      let response: Response;
-      try {
-        response = await transport.fetch(url, init);
-      } catch (cause) {
-        if (signal?.aborted) throw cause;
-        throw new Problem(0, "No answer", "The server does not answer. It may be starting, or the network is down.");
-      }
-      const later = response.status === 429 || response.status === 503;
-      if (!later || attempt + 1 >= ATTEMPTS) return response;
-      await transport.wait(pause(attempt, response.headers.get("Retry-After")), signal);
+/** Sends a request, and after 429 and 503 sends it again, at most ATTEMPTS times. */
+async function sendWith(transport: Transport, url: string, init: RequestInit): Promise<Response> {
+  const signal = init.signal ?? undefined;
+  for (let attempt = 0; ; attempt++) {
+    let response: Response;
+    try {
+      response = await transport.fetch(url, init);
+    } catch (cause) {
+      if (signal?.aborted) throw cause;
+      throw new Problem(0, "No answer", "The server does not answer. It may be starting, or the network is down.");
     }
+    const later = response.status === 429 || response.status === 503;
+    if (!later || attempt + 1 >= ATTEMPTS) return response;
+    await transport.wait(pause(attempt, response.headers.get("Retry-After")), signal);
   }
+}
 
-  /** The address as this page asks it: in the workspace that was chosen. */
-  function urlOf(id: RouteId, parameters: Record<string, unknown>): string {
-    const workspace = who.workspace && !who.link && (ROUTES[id][2] !== "PUBLIC" || id === "me") ? who.workspace : undefined;
-    return address(id, { ...parameters, workspace });
-  }
+interface Kept {
+  etag: string;
+  body: unknown;
+}
 
+/** What the requests of a client have in common. */
+interface Base {
+  who: Who;
+  kept: Map<string, Kept>; // the newest answers by their addresses, oldest first
+  keepMost: number;
+  send: (url: string, init: RequestInit) => Promise<Response>;
+  urlOf: (id: RouteId, parameters: Record<string, unknown>) => string;
+}
+
+function keep({ kept, keepMost }: Base, url: string, answer: Kept): void {
+  if (keepMost === 0) return;
+  kept.delete(url);
+  kept.set(url, answer);
+  const oldest = kept.size > keepMost ? kept.keys().next().value : undefined;
+  if (oldest !== undefined) kept.delete(oldest);
+}
+
+/** The requests that change nothing. */
+function makeReader(base: Base) {
+  const { who, kept, send, urlOf } = base;
   const named = (): Record<string, string> => (who.link ? { Authorization: `Bearer ${who.link}` } : {});
 
   /** Answers and refusals show whether somebody is logged in. */
@@ -125,14 +140,6 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     if (response.ok || response.status === 304) return response;
     if (response.status === 401) who.refused();
     throw await problemOf(response);
-  }
-
-  function keep(url: string, etag: string, body: unknown): void {
-    if (keepMost === 0) return;
-    kept.delete(url);
-    kept.set(url, { etag, body });
-    const oldest = kept.size > keepMost ? kept.keys().next().value : undefined;
-    if (oldest !== undefined) kept.delete(oldest);
   }
 
   /** Asks the server. The caller gets the same object again while the server says that nothing
@@ -154,10 +161,30 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     const answer = JSON.parse(tameJson(await response.text())) as Answer<R>;
     const body = make ? make(answer) : (answer as T);
     const etag = response.headers.get("ETag");
-    if (etag) keep(url, etag, body);
+    if (etag) keep(base, url, { etag, body });
     return body;
   }
 
+  /** Fetches a file where a plain link is not enough: a plain link cannot send the token of a
+   * share link. */
+  async function file<R extends RouteId>(id: R, parameters: Parameters<R>): Promise<Blob> {
+    const response = await checked(await send(urlOf(id, parameters), { headers: named(), credentials: "same-origin" }));
+    return response.blob();
+  }
+
+  /** An answer that is not JSON. */
+  const text = async <R extends RouteId>(id: R, parameters: Parameters<R>): Promise<string> => tame(await (await file(id, parameters)).text());
+
+  /** The last answer, for the first paint; undefined: there is none yet. */
+  function last<R extends RouteId, T = Answer<R>>(id: R, parameters: Parameters<R>): T | undefined {
+    return kept.get(urlOf(id, parameters))?.body as T | undefined;
+  }
+
+  return { get, file, text, last };
+}
+
+/** The requests that change something. get: asks who is logged in. */
+function makeWriter({ who, kept, send, urlOf }: Base, get: ReturnType<typeof makeReader>["get"]) {
   /** Changes something without a login (logging in itself). The request is not repeated where
    * the server may have done the work already. */
   async function post<R extends RouteId>(id: R, parameters: Parameters<R>, body: Routes[R]["body"], csrf = ""): Promise<Answer<R>> {
@@ -191,7 +218,7 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
 
   /** Sends a body that is not JSON. The caller gets an answer of any status, and judges the
    * answer. */
-  async function send_<R extends RouteId>(id: R, parameters: Parameters<R>, fields: Record<string, string>, body: Blob | null, signal?: AbortSignal): Promise<{ status: number; answer: Record<string, unknown> }> {
+  async function sendBody<R extends RouteId>(id: R, parameters: Parameters<R>, fields: Record<string, string>, body: Blob | null, signal?: AbortSignal): Promise<{ status: number; answer: Record<string, unknown> }> {
     const headers = { ...fields, Accept: "application/json", "X-CSRF-Token": await csrf() };
     const init: RequestInit = { method: ROUTES[id][0], headers, credentials: "same-origin", body };
     const response = await send(urlOf(id, parameters), signal ? { ...init, signal } : init);
@@ -206,25 +233,24 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     return { status: response.status, answer: typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : {} };
   }
 
-  /** Fetches a file where a plain link is not enough: a plain link cannot send the token of a
-   * share link. */
-  async function file<R extends RouteId>(id: R, parameters: Parameters<R>): Promise<Blob> {
-    const response = await checked(await send(urlOf(id, parameters), { headers: named(), credentials: "same-origin" }));
-    return response.blob();
+  return { post, change, body: sendBody, csrf };
+}
+
+/** keepMost: how many answers are kept; 0: none, for callers that keep what they make of the
+ * answers. */
+export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a), wait: waitFor }, who: Who = new Who(), keepMost = CACHE_MAX) {
+  /** The address as this page asks it: in the workspace that was chosen. */
+  function urlOf(id: RouteId, parameters: Record<string, unknown>): string {
+    const workspace = who.workspace && !who.link && (ROUTES[id][2] !== "PUBLIC" || id === "me") ? who.workspace : undefined;
+    return address(id, { ...parameters, workspace });
   }
 
-  /** An answer that is not JSON. */
-  const text = async <R extends RouteId>(id: R, parameters: Parameters<R>): Promise<string> => tame(await (await file(id, parameters)).text());
-
-  /** The last answer, for the first paint; undefined: there is none yet. */
-  function last<R extends RouteId, T = Answer<R>>(id: R, parameters: Parameters<R>): T | undefined {
-    return kept.get(urlOf(id, parameters))?.body as T | undefined;
-  }
-
+  const kept = new Map<string, Kept>();
+  const base: Base = { who, kept, keepMost, urlOf, send: (url, init) => sendWith(transport, url, init) };
+  const reader = makeReader(base);
   /** Forgets all answers, because somebody else asks from now on. */
   const forget = (): void => kept.clear();
-
-  return { get, post, change, body: send_, csrf, file, text, last, urlOf, forget };
+  return { ...reader, ...makeWriter(base, reader.get), urlOf, forget };
 }
 
 export type Client = ReturnType<typeof makeClient>;
