@@ -1,7 +1,7 @@
 // Table.tsx - the table for all long lists: only visible rows are in the page, the head stays, and
 // screen readers get the sorting. Column widths are CSS grid tracks, equal for all rows. Tab
 // reaches the controls of one row; the arrow keys go from row to row.
-import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type Row, type SortingState } from "@tanstack/react-table";
+import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type Header, type Row, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, type CSSProperties, type FocusEvent, type KeyboardEvent, type RefObject } from "react";
 import { flushSync } from "react-dom";
@@ -164,9 +164,8 @@ const Line = memo(function Line({ row, index, start, style }: LineProps) {
   );
 });
 
-export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, onEnd }: Props<T>) {
-  const box = useRef<HTMLDivElement>(null);
-  const table = useReactTable({
+function useModel<T>({ rows, columns, sorting, onSort, sortHere }: Props<T>) {
+  return useReactTable({
     data: rows,
     columns: columns as unknown as ColumnDef<T>[],
     state: { sorting },
@@ -177,32 +176,66 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
     enableSortingRemoval: false,
     sortDescFirst: true,
   });
-  const model = table.getRowModel().rows;
+}
+
+/** The rows that are in the page: those in view with some around them, or on paper all. width: of
+ * the table, on which a row's height depends (tokens.css). */
+function useItems(box: RefObject<HTMLDivElement | null>, count: number, width: number, onEnd: (() => void) | undefined) {
   const virtual = useVirtualizer({
-    count: model.length,
+    count,
     getScrollElement: () => box.current,
     estimateSize: rowHeight,
     overscan: 12,
     onChange: (v) => {
       const last = v.getVirtualItems().at(-1);
-      if (onEnd && last && last.index >= model.length - 1) onEnd();
+      if (onEnd && last && last.index >= count - 1) onEnd();
     },
   });
-  // A row's height depends on the screen's width (tokens.css).
-  const width = useWidth(box);
   useLayoutEffect(() => virtual.measure(), [virtual, width]);
   const printing = usePrinting();
-  const items = printing ? model.slice(0, PRINTED).map((_, index) => ({ index, start: 0 })) : virtual.getVirtualItems();
-  const first = virtual.range?.startIndex ?? 0;
-  const rowsInView = () => Math.max(1, (virtual.range?.endIndex ?? 0) - first - 1);
-  const { at, ...keys } = useRows(model.length, rowsInView, (index) => virtual.scrollToIndex(index));
-  const here = items.some((item) => item.index === at) ? at : first; // a row out of view is not in the page
+  const items = printing ? Array.from({ length: Math.min(count, PRINTED) }, (_, index) => ({ index, start: 0 })) : virtual.getVirtualItems();
+  return { virtual, items, cut: printing && count > PRINTED };
+}
+
+/** Lets Tab reach the controls of one row: of row `index`. */
+function useStop(body: RefObject<HTMLElement | null>, index: number): void {
   const stopped = useRef<Element | null>(null);
   useLayoutEffect(() => {
     tabTo(stopped.current, -1);
-    stopped.current = keys.body.current?.querySelector(`[aria-rowindex="${here + 2}"]`) ?? null;
+    stopped.current = body.current?.querySelector(`[aria-rowindex="${index + 2}"]`) ?? null;
     tabTo(stopped.current, 0);
   });
+}
+
+function Head<T>({ header }: { header: Header<T, unknown> }) {
+  const meta = header.column.columnDef.meta;
+  const sorted = header.column.getIsSorted();
+  const text = flexRender(header.column.columnDef.header, header.getContext());
+  const order = sorted === "asc" ? "ascending" : sorted === "desc" ? "descending" : undefined;
+  return (
+    <th scope="col" className={classOf(meta)} aria-sort={order}>
+      {header.column.getCanSort() ? (
+        <button type="button" onClick={header.column.getToggleSortingHandler()} title={en.table.sort(meta?.label ?? header.id)}>
+          {text} {sorted === "asc" ? "↑" : sorted === "desc" ? "↓" : ""}
+        </button>
+      ) : (
+        text
+      )}
+    </th>
+  );
+}
+
+export function Table<T>(props: Props<T>) {
+  const { caption, columns, onEnd } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const table = useModel(props);
+  const model = table.getRowModel().rows;
+  const width = useWidth(box);
+  const { virtual, items, cut } = useItems(box, model.length, width, onEnd);
+  const first = virtual.range?.startIndex ?? 0;
+  const rowsInView = () => Math.max(1, (virtual.range?.endIndex ?? 0) - first - 1);
+  const { at, ...keys } = useRows(model.length, rowsInView, (index) => virtual.scrollToIndex(index));
+  useStop(keys.body, items.some((item) => item.index === at) ? at : first); // a row out of view is not in the page
   const { tracks, least } = useMemo(() => tracksOf(columns.map((c) => ({ track: c.meta?.width ?? "1fr", lead: c.meta?.lead, grows: c.meta?.grows })), width / scale(), MORE / scale()), [columns, width]);
   const more = useMore(box, columns);
   const room = useRoom(box, columns);
@@ -216,23 +249,9 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
           <thead>
             {table.getHeaderGroups().map((group) => (
               <tr key={group.id} style={style}>
-                {group.headers.map((header) => {
-                  const meta = header.column.columnDef.meta;
-                  const sorted = header.column.getIsSorted();
-                  const text = flexRender(header.column.columnDef.header, header.getContext());
-                  const order = sorted === "asc" ? "ascending" : sorted === "desc" ? "descending" : undefined;
-                  return (
-                    <th key={header.id} scope="col" className={classOf(meta)} aria-sort={order}>
-                      {header.column.getCanSort() ? (
-                        <button type="button" onClick={header.column.getToggleSortingHandler()} title={en.table.sort(meta?.label ?? header.id)}>
-                          {text} {sorted === "asc" ? "↑" : sorted === "desc" ? "↓" : ""}
-                        </button>
-                      ) : (
-                        text
-                      )}
-                    </th>
-                  );
-                })}
+                {group.headers.map((header) => (
+                  <Head key={header.id} header={header} />
+                ))}
               </tr>
             ))}
           </thead>
@@ -251,7 +270,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
           ›
         </button>
       )}
-      {printing && model.length > PRINTED && <p className="small">{en.table.printed(String(PRINTED), String(model.length))}</p>}
+      {cut && <p className="small">{en.table.printed(String(PRINTED), String(model.length))}</p>}
     </div>
   );
 }
