@@ -150,7 +150,14 @@ function NameCell({ line, session, place, search, peek, onPeek, onToggle }: Doin
   );
 }
 
-const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean; reported: boolean; stalls: boolean }): Col[] => [
+/** Which columns there is something to show in. */
+interface Has {
+  whole: boolean;
+  reported: boolean;
+  stalls: boolean;
+}
+
+const columnsFor = (doing: Doing, { whole, reported, stalls }: Has): Col[] => [
   { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(277px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <NameCell {...doing} line={line} /> },
   time("total"),
   ...(whole ? [share] : []),
@@ -189,39 +196,89 @@ function Grouping({ by, onBy, patterns, onPatterns }: { by: By; onBy: (by: By) =
 /** The reason for which kernels are unknown, as a sentence. */
 const reasonText = (unknown: string): string => `${sentence(unknown.replace(/^(?:unknown: )?(.)/, (_, first: string) => first.toUpperCase()))}.`;
 
-export function KernelsTab({ session, ledger }: TabProps) {
-  const { query } = usePlace();
-  const [search, setSearch] = useQuery("search");
-  const [wanted, setBy] = useQuery("group");
-  const [patterns, setPatterns] = useQuery("patterns");
-  const [peek, setPeek] = useQuery("peek");
-  const [opened, setOpened] = useQuery("open");
-  const by = BYS.find((one) => one === wanted) ?? "";
-  const asked = useApi("kernels", { session: session.id, limit: LISTED, ...(search ? { pattern: search } : {}) }, session.state === "live" ? LIVE_MS : 0);
+/** The kernels that are searched for, and those of the whole session. */
+function useKernels(session: RowSession, search: string) {
+  const every = session.state === "live" ? LIVE_MS : 0;
+  const asked = useApi("kernels", { session: session.id, limit: LISTED, ...(search ? { pattern: search } : {}) }, every);
   const { reported, settled, profile } = useReported(session);
   // Shares and the counts of engines are of all kernels, whatever the search is.
-  const everything = useApi("kernels", search ? { session: session.id, limit: LISTED } : null, session.state === "live" ? LIVE_MS : 0);
+  const everything = useApi("kernels", search ? { session: session.id, limit: LISTED } : null, every);
   const named = search ? everything.data : asked.data;
   const whole = useMemo(() => (named ? timeOf(named) : null), [named]);
   const kernels = useMemo(() => (asked.data ? kernelsOf(asked.data, reported, whole) : []), [asked.data, reported, whole]);
-  const unknown = session.kernels === null ? unknownOf(ledger.data, "kernels") : null;
-  const runs = useGraphRuns(session, asked.data !== undefined && kernels.length === 0);
   const known = useMemo(() => new Map((named ? kernelsOf(named) : []).map((kernel) => [kernel.mangled, kernel])), [named]);
+  // A part of the kernels says nothing about the whole.
+  const has: Has = { whole: (named?.rows ?? 0) < LISTED, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
+  return { asked, settled, profile, named, kernels, known, has, answered: named ?? everything.problem ?? asked.problem };
+}
+
+/** A link that names a kernel by its symbol leads to the kernel's page, or to its lines if no
+ * launch of it is known. */
+function useSymbol(session: string, place: string, { known, answered }: Pick<ReturnType<typeof useKernels>, "known" | "answered">): void {
+  const [symbol] = useQuery("symbol");
+  useEffect(() => {
+    if (!symbol || !answered) return;
+    const page = known.get(symbol);
+    go(page ? href("kernel", { session, name: page.id }, { [LINE]: place }) : withQuery(location.pathname, new URLSearchParams(location.search), { symbol: "", lines: symbol }), true);
+  }, [symbol, answered, known, session, place]);
+}
+
+/** The lines of the table, in groups if the address says so, and the order of the lines. */
+function useLines(kernels: readonly Kernel[], by: By, patterns: string) {
+  const { query } = usePlace();
+  const [opened, setOpened] = useQuery("open");
   const nameOf = useMemo(() => (by ? groupNamer(by, patterns) : null), [by, patterns]);
   const open = useMemo(() => openOf(opened), [opened]);
   const order = useMemo(() => orderOf(query.get("sort"), query.get("ascending") !== "true"), [query]);
   const lines = useMemo(() => linesOf(kernels, nameOf, open, order), [kernels, nameOf, open, order]);
-  const [symbol] = useQuery("symbol");
-  const [place] = useQuery(LINE);
-  useEffect(() => {
-    const answered = named ?? everything.problem ?? asked.problem;
-    if (!symbol || !answered) return;
-    const page = known.get(symbol);
-    go(page ? href("kernel", { session: session.id, name: page.id }, { [LINE]: place }) : withQuery(location.pathname, new URLSearchParams(location.search), { symbol: "", lines: symbol }), true);
-  }, [symbol, named, everything.problem, asked.problem, known, session.id, place]);
   const toggle = useCallback((group: Group) => setOpened(toggled(open, group)), [open, setOpened]);
-  // A part of the kernels says nothing about the whole.
-  const has = { whole: (named?.rows ?? 0) < LISTED, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
+  const sorting: SortingState = [{ id: order.by, desc: order.descending }];
+  const sort = ([first]: SortingState) => first && go(withQuery(location.pathname, query, { sort: first.id, ascending: first.desc ? "" : "true" }), true);
+  return { lines, toggle, sorting, sort };
+}
+
+/** The reason for which no kernel is listed. unknown: why kernels are unknown, if the ledger says
+ * so. runs: how many graphs ran, whose kernels are not listed one by one. */
+function NoKernels({ sampled, unknown, search, runs }: { sampled: boolean; unknown: string | null; search: string; runs: number | null | undefined }) {
+  if (sampled && !runs) return <p className="quiet">{kernelTexts.noneSampled}</p>;
+  if (unknown && !search && !runs) return <Empty title={kernelTexts.unknown} text={reasonText(unknown)} />;
+  return <Empty title={kernelTexts.none} text={runs ? kernelTexts.noneGraphs(count(runs)) : kernelTexts.noneText} />;
+}
+
+/** A kernel's launches below the table, for a look at it without leaving the table. */
+function Peeked({ session, kernel, onClose }: { session: string; kernel: Kernel; onClose: () => void }) {
+  return (
+    <section className="stack" aria-label={kernelTexts.peek(kernel.short)}>
+      <div className="row">
+        <h2 className="mono ellipsis">
+          <Name short={kernel.uncut ?? kernel.short} full={kernel.name} />
+        </h2>
+        <Link className="button end" href={href("kernel", { session, name: kernel.id })}>
+          {kernelTexts.toPage}
+        </Link>
+        <button type="button" className="button" onClick={onClose}>
+          {en.forms.close}
+        </button>
+      </div>
+      <Distribution session={session} name={kernel.id} />
+      <Launches session={session} name={kernel.id} />
+    </section>
+  );
+}
+
+export function KernelsTab({ session, ledger }: TabProps) {
+  const [search, setSearch] = useQuery("search");
+  const [wanted, setBy] = useQuery("group");
+  const [patterns, setPatterns] = useQuery("patterns");
+  const [peek, setPeek] = useQuery("peek");
+  const [place] = useQuery(LINE);
+  const by = BYS.find((one) => one === wanted) ?? "";
+  const listed = useKernels(session, search);
+  const { asked, named, kernels, known, profile, has } = listed;
+  const unknown = session.kernels === null ? unknownOf(ledger.data, "kernels") : null;
+  const runs = useGraphRuns(session, asked.data !== undefined && kernels.length === 0);
+  const { lines, toggle, sorting, sort } = useLines(kernels, by, patterns);
+  useSymbol(session.id, place, listed);
   const words = wordsOf(vendorOf(session));
   const columns = useMemo(
     () => columnsFor({ session: session.id, words, place, search, peek, onPeek: setPeek, onToggle: toggle }, has),
@@ -229,8 +286,6 @@ export function KernelsTab({ session, ledger }: TabProps) {
     [session.id, words, place, search, peek, setPeek, toggle, has.whole, has.reported, has.stalls],
   );
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  const sorting: SortingState = [{ id: order.by, desc: order.descending }];
-  const sort = ([first]: SortingState) => first && go(withQuery(location.pathname, query, { sort: first.id, ascending: first.desc ? "" : "true" }), true);
   // In a session whose kernels were only sampled, they are in the tables below.
   const sampled = sampledKernelsOf(profile).length > 0 && named?.rows === 0;
   const peeked = kernels.find((kernel) => String(kernel.id) === peek);
@@ -245,34 +300,14 @@ export function KernelsTab({ session, ledger }: TabProps) {
         <span className="quiet small">{kernelTexts.approximated}</span>
         {kernels.length >= LISTED && <span className="quiet small">{kernelTexts.cut(count(LISTED))}</span>}
       </div>
-      {!asked.data || !settled ? (
+      {!asked.data || !listed.settled ? (
         <Skeleton rows={10} />
-      ) : kernels.length === 0 && sampled && !runs ? (
-        <p className="quiet">{kernelTexts.noneSampled}</p>
-      ) : kernels.length === 0 && unknown && !search && !runs ? (
-        <Empty title={kernelTexts.unknown} text={reasonText(unknown)} />
       ) : kernels.length === 0 ? (
-        <Empty title={kernelTexts.none} text={runs ? kernelTexts.noneGraphs(count(runs)) : kernelTexts.noneText} />
+        <NoKernels sampled={sampled} unknown={unknown} search={search} runs={runs} />
       ) : (
         <Table caption={kernelTexts.caption} rows={lines} columns={columns} sorting={sorting} onSort={sort} />
       )}
-      {peeked && (
-        <section className="stack" aria-label={kernelTexts.peek(peeked.short)}>
-          <div className="row">
-            <h2 className="mono ellipsis">
-              <Name short={peeked.uncut ?? peeked.short} full={peeked.name} />
-            </h2>
-            <Link className="button end" href={href("kernel", { session: session.id, name: peeked.id })}>
-              {kernelTexts.toPage}
-            </Link>
-            <button type="button" className="button" onClick={() => setPeek("")}>
-              {en.forms.close}
-            </button>
-          </div>
-          <Distribution session={session.id} name={peeked.id} />
-          <Launches session={session.id} name={peeked.id} />
-        </section>
-      )}
+      {peeked && <Peeked session={session.id} kernel={peeked} onClose={() => setPeek("")} />}
       {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} words={words} find={search} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} place={placeOf(place)} words={words} />} />}
     </div>
   );
