@@ -50,18 +50,54 @@ const packed = async (bytes: Uint8Array<ArrayBuffer>): Promise<Blob> =>
 
 const numberOf = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
-export async function sendSession(session: Session, remote: Remote, complete: boolean, onProgress: (progress: Progress) => void, signal: AbortSignal): Promise<void> {
-  const progress = noProgress();
-  const report = (change: Partial<Progress>) => onProgress(Object.assign(progress, change) && { ...progress });
-  const at = await remote.positions(session.id);
-  report({});
+interface Sending {
+  session: Session;
+  remote: Remote;
+  onProgress: (progress: Progress) => void;
+  signal: AbortSignal;
+}
 
-  function judge({ status, answer }: Answer, channel: string): number | null {
+/** complete: whether the session ends with what is sent. */
+export async function sendSession(session: Session, remote: Remote, complete: boolean, onProgress: (progress: Progress) => void, signal: AbortSignal): Promise<void> {
+  await new Sender({ session, remote, onProgress, signal }, await remote.positions(session.id)).run(complete);
+}
+
+/** The sending of one session, and how far it is. */
+class Sender {
+  private readonly progress = noProgress();
+  private done = 0; // bytes of the files that are done
+
+  /** at: the next byte that the server expects of each channel. */
+  constructor(
+    private readonly sending: Sending,
+    private readonly at: Map<string, number>,
+  ) {}
+
+  async run(complete: boolean): Promise<void> {
+    const { session, remote, signal } = this.sending;
+    this.report({});
+    for (const [index, part] of session.parts.entries()) {
+      signal.throwIfAborted();
+      const next = session.parts[index + 1];
+      await this.sendOrMove(part, next?.channel === part.channel ? next : undefined);
+      this.done += part.file.size;
+      this.report({ sent: this.done });
+    }
+    if (complete) this.judge(await remote.complete(session.id), "");
+  }
+
+  private report(change: Partial<Progress>): void {
+    Object.assign(this.progress, change);
+    this.sending.onProgress({ ...this.progress });
+  }
+
+  /** Counts what the server refused. Returns the server's next position in the channel, if it says
+   * one. */
+  private judge({ status, answer }: Answer, channel: string): number | null {
     if (status === 200) {
+      const { progress } = this;
       const rejected = numberOf(answer.rejected) ?? 0;
-      const errors = Array.isArray(answer.errors) ? (answer.errors as Record<string, unknown>[]) : [];
-      const refusals = errors.map((e) => ({ line: numberOf(e.line) ?? 0, type: String(e.type ?? ""), reason: String(e.reason ?? "") }));
-      report({ rejected: progress.rejected + rejected, refusals: [...progress.refusals, ...refusals].slice(0, REFUSALS) });
+      this.report({ rejected: progress.rejected + rejected, refusals: [...progress.refusals, ...refusalsOf(answer)].slice(0, REFUSALS) });
       return numberOf(answer.offset);
     }
     const expected = numberOf(answer.expected_offset);
@@ -71,66 +107,73 @@ export async function sendSession(session: Session, remote: Remote, complete: bo
     throw new Failure(text.failures.refused(status, String(answer.detail ?? "")));
   }
 
-  async function sendPieces(part: Part, base: number, from: number): Promise<void> {
-    const skip = from - base;
+  /** Sends a part, from another position if the server has another one than it said: then another
+   * sender is at work, or the server was restored. */
+  private async sendOrMove(part: Part, next: Part | undefined): Promise<void> {
     try {
-      for await (const piece of piecesOf(part.file, part.packed, skip)) {
-        signal.throwIfAborted();
-        const fields = { ...fieldsOf(session, part), "X-GpuFlight-Offset": String(base + piece.offset), "Content-Encoding": "gzip" };
-        at.set(part.channel, judge(await remote.stream(fields, await packed(piece.bytes), signal), part.channel) ?? base + piece.offset + piece.bytes.length);
-        report({ sent: done + Math.min(piece.read, part.file.size) });
-      }
+      await this.sendPart(part, next);
     } catch (cause) {
-      if (!(cause instanceof BrokenOff)) throw cause;
-      report({ notes: [...progress.notes, text.brokenOff(part.path)] });
+      if (!(cause instanceof Gap)) throw cause;
+      const known = part.offset !== null && cause.expected >= part.offset && cause.expected !== (this.at.get(part.channel) ?? 0);
+      if (!known) throw new Failure(text.failures.gap(part.channel, `${cause.expected} bytes`));
+      this.at.set(part.channel, cause.expected);
+      await this.sendPieces(part, part.offset!, cause.expected);
     }
   }
 
-  async function sendPart(part: Part, next: Part | undefined): Promise<void> {
-    if (part.offset === null) {
-      const fields = { ...fieldsOf(session, part), "X-GpuFlight-Window-Channel": part.channel, ...(part.number ? { "X-GpuFlight-Window-Sequence": String(part.number) } : {}) };
-      const answer = await remote.stream(part.packed ? { ...fields, "Content-Encoding": "gzip" } : fields, part.file, signal);
-      judge(answer, part.channel);
-      if (answer.answer.repeated === true) report({ before: progress.before + part.file.size });
-      return;
-    }
-    const have = at.get(part.channel) ?? 0;
+  /** next: the part after this one in its channel. */
+  private async sendPart(part: Part, next: Part | undefined): Promise<void> {
+    if (part.offset === null) return this.sendWindow(part);
+    const have = this.at.get(part.channel) ?? 0;
     if (next?.offset != null && next.offset > part.offset && have >= next.offset) {
-      report({ before: progress.before + part.file.size });
+      this.report({ before: this.progress.before + part.file.size });
       return;
     }
     if (part.offset > have) throw new Gap(part.channel, have);
-    if (part.packed && part.file.size <= AS_IT_IS && have === part.offset) {
-      const fields = { ...fieldsOf(session, part), "X-GpuFlight-Offset": String(part.offset), "Content-Encoding": "gzip" };
-      const answer = await remote.stream(fields, part.file, signal);
-      if (answer.status !== 413) {
-        at.set(part.channel, judge(answer, part.channel) ?? have);
-        return;
-      }
-    }
-    await sendPieces(part, part.offset, have);
+    const asItIs = part.packed && part.file.size <= AS_IT_IS && have === part.offset;
+    if (!asItIs || !(await this.sendFile(part, have))) await this.sendPieces(part, part.offset, have);
   }
 
-  let done = 0;
-  for (const [index, part] of session.parts.entries()) {
-    signal.throwIfAborted();
-    const next = session.parts[index + 1];
-    const same = next?.channel === part.channel ? next : undefined;
-    try {
-      await sendPart(part, same);
-    } catch (cause) {
-      if (!(cause instanceof Gap)) throw cause;
-      // The server has another position than it said: another sender is at work, or the server was
-      // restored.
-      const known = part.offset !== null && cause.expected >= part.offset && cause.expected !== (at.get(part.channel) ?? 0);
-      if (!known) throw new Failure(text.failures.gap(part.channel, `${cause.expected} bytes`));
-      at.set(part.channel, cause.expected);
-      await sendPieces(part, part.offset!, cause.expected);
-    }
-    done += part.file.size;
-    report({ sent: done });
+  /** Sends a part that has no position in its channel: a window, which the server has or lacks. */
+  private async sendWindow(part: Part): Promise<void> {
+    const { session, remote, signal } = this.sending;
+    const fields = { ...fieldsOf(session, part), "X-GpuFlight-Window-Channel": part.channel, ...(part.number ? { "X-GpuFlight-Window-Sequence": String(part.number) } : {}) };
+    const answer = await remote.stream(part.packed ? { ...fields, "Content-Encoding": "gzip" } : fields, part.file, signal);
+    this.judge(answer, part.channel);
+    if (answer.answer.repeated === true) this.report({ before: this.progress.before + part.file.size });
   }
-  if (complete) judge(await remote.complete(session.id), "");
+
+  /** Sends a packed file as it is. False if it is too large for the server. */
+  private async sendFile(part: Part, have: number): Promise<boolean> {
+    const { session, remote, signal } = this.sending;
+    const fields = { ...fieldsOf(session, part), "X-GpuFlight-Offset": String(part.offset), "Content-Encoding": "gzip" };
+    const answer = await remote.stream(fields, part.file, signal);
+    if (answer.status === 413) return false;
+    this.at.set(part.channel, this.judge(answer, part.channel) ?? have);
+    return true;
+  }
+
+  /** Sends a part piece by piece from position `from` on; base: the position of its first byte. */
+  private async sendPieces(part: Part, base: number, from: number): Promise<void> {
+    const { session, remote, signal } = this.sending;
+    const { channel } = part;
+    try {
+      for await (const piece of piecesOf(part.file, part.packed, from - base)) {
+        signal.throwIfAborted();
+        const fields = { ...fieldsOf(session, part), "X-GpuFlight-Offset": String(base + piece.offset), "Content-Encoding": "gzip" };
+        this.at.set(channel, this.judge(await remote.stream(fields, await packed(piece.bytes), signal), channel) ?? base + piece.offset + piece.bytes.length);
+        this.report({ sent: this.done + Math.min(piece.read, part.file.size) });
+      }
+    } catch (cause) {
+      if (!(cause instanceof BrokenOff)) throw cause;
+      this.report({ notes: [...this.progress.notes, text.brokenOff(part.path)] });
+    }
+  }
+}
+
+function refusalsOf({ errors }: Answer["answer"]): Refusal[] {
+  const rows = Array.isArray(errors) ? (errors as Record<string, unknown>[]) : [];
+  return rows.map((row) => ({ line: numberOf(row.line) ?? 0, type: String(row.type ?? ""), reason: String(row.reason ?? "") }));
 }
 
 class Gap extends Error {
