@@ -1,6 +1,6 @@
 // ConfigsPart.tsx - the configurations of the workspace. All members see them, their versions and
 // their hosts; members who may write change them. The address says which one is open.
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { client } from "../../api/client";
 import { may } from "../../api/may";
 import type { Me, RowNamedConfig } from "../../api/schema";
@@ -28,6 +28,62 @@ function Remove({ name, hosts, onClose, onDone }: { name: string; hosts: number;
     <Ask danger title={text.removeTitle(name)} action={text.remove} busy={remove.busy} problem={remove.problem} onDo={() => void remove.run()} onClose={onClose}>
       <p>{text.removeText(hosts)}</p>
     </Ask>
+  );
+}
+
+interface Actions {
+  open: string; // the configuration that is open
+  usersOf: (name: string) => number;
+  onOpen: (name: string) => void;
+  onEdit: (name: string) => void;
+  onRemove: (name: string) => void;
+}
+
+/** The last column, for those who may write. */
+const actionsColumn = ({ onEdit, onRemove }: Actions): Column<RowNamedConfig> => ({
+  label: "",
+  show: (row) => (
+    <span className="row config-actions">
+      <button type="button" className="button" aria-label={`${text.change} ${row.id}`} onClick={() => onEdit(row.id)}>
+        {text.change}
+      </button>
+      <button type="button" className="button" aria-label={`${text.remove} ${row.id}`} onClick={() => onRemove(row.id)}>
+        {text.remove}
+      </button>
+    </span>
+  ),
+});
+
+const columnsFor = (actions: Actions, writes: boolean): Column<RowNamedConfig>[] => [
+  {
+    label: text.columns.name,
+    show: (row) => (
+      <button type="button" className="config-name" aria-expanded={row.id === actions.open} onClick={() => actions.onOpen(row.id === actions.open ? "" : row.id)}>
+        {row.id}
+      </button>
+    ),
+  },
+  { label: text.columns.version, right: true, show: (row) => row.version },
+  { label: text.columns.options, right: true, show: (row) => settingsOf(row.options).length },
+  dateColumn(text.columns.when, (row) => row.created),
+  { label: text.columns.who, className: "config-who", show: (row) => <Words text={row.author} /> },
+  { label: text.columns.note, className: "wrap", show: (row) => <Words text={row.note} /> },
+  { label: text.columns.hosts, right: true, show: (row) => actions.usersOf(row.id) },
+  ...(writes ? [actionsColumn(actions)] : []),
+];
+
+/** The list of configurations. make: the button that begins a new one. */
+function Configs({ rows, columns, make }: { rows: RowNamedConfig[]; columns: Column<RowNamedConfig>[]; make: ReactNode }) {
+  if (rows.length === 0)
+    return (
+      <Empty title={text.none} text={text.noneText}>
+        {make}
+      </Empty>
+    );
+  return (
+    <Panel title={text.list} aside={make}>
+      <Listing roomy label={text.list} columns={columns} rows={rows} keyOf={(row) => row.id} />
+    </Panel>
   );
 }
 
@@ -61,48 +117,10 @@ export function ConfigsPart({ me }: { me: Me }) {
       {text.make}
     </button>
   );
-  const columns: Column<RowNamedConfig>[] = [
-    {
-      label: text.columns.name,
-      show: (row) => (
-        <button type="button" className="config-name" aria-expanded={row.id === open} onClick={() => setOpen(row.id === open ? "" : row.id)}>
-          {row.id}
-        </button>
-      ),
-    },
-    { label: text.columns.version, right: true, show: (row) => row.version },
-    { label: text.columns.options, right: true, show: (row) => settingsOf(row.options).length },
-    dateColumn(text.columns.when, (row) => row.created),
-    { label: text.columns.who, className: "config-who", show: (row) => <Words text={row.author} /> },
-    { label: text.columns.note, className: "wrap", show: (row) => <Words text={row.note} /> },
-    { label: text.columns.hosts, right: true, show: (row) => usersOf(row.id) },
-  ];
-  if (writes)
-    columns.push({
-      label: "",
-      show: (row) => (
-        <span className="row config-actions">
-          <button type="button" className="button" aria-label={`${text.change} ${row.id}`} onClick={() => edit(row.id)}>
-            {text.change}
-          </button>
-          <button type="button" className="button" aria-label={`${text.remove} ${row.id}`} onClick={() => setLeaving(row.id)}>
-            {text.remove}
-          </button>
-        </span>
-      ),
-    });
   return (
     <>
       <p className="quiet">{text.intro}</p>
-      {rows.length === 0 ? (
-        <Empty title={text.none} text={text.noneText}>
-          {make}
-        </Empty>
-      ) : (
-        <Panel title={text.list} aside={make}>
-          <Listing roomy label={text.list} columns={columns} rows={rows} keyOf={(row) => row.id} />
-        </Panel>
-      )}
+      <Configs rows={rows} columns={columnsFor({ open, usersOf, onOpen: setOpen, onEdit: edit, onRemove: setLeaving }, writes)} make={make} />
       {writes && (edited === NEW || editing) && (
         <ConfigForm key={`${edited} ${used ? JSON.stringify(used) : ""}`} row={editing ?? null} from={used ?? settingsOf(editing?.options)} known={rows} onAgain={asked.again} onDone={done} onClose={() => edit("")} />
       )}
