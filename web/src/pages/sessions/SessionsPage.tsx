@@ -175,64 +175,94 @@ function useMinute(): number {
   return now;
 }
 
-export function SessionsPage() {
-  const { query } = usePlace();
-  const me = useMe();
+/** The sessions of the filters, page after page, and how many there are. */
+function useSessions(query: URLSearchParams) {
   const key = askingOf(query);
   const now = useMinute();
   const asked = useMemo(() => askedFor(new URLSearchParams(key), now), [key, now]);
   const first = useApi("sessions", asked, { every: LIVE_MS, on: onSession() });
   const found = useApi("session_count", countedFor(asked), { every: LIVE_MS, on: onSession() });
   const { mine, load } = useMore(asked, key);
-  const [ids, setIds] = useColumns();
+  const rows = useMemo(() => {
+    const seen = new Set<string>();
+    return [...(first.data?.rows ?? []), ...(mine?.rows ?? [])].filter((row) => !seen.has(row.id) && seen.add(row.id));
+  }, [first.data, mine?.rows]);
+  return { asked, first, found, mine, load, rows };
+}
+
+/** The sessions that are chosen in the address. */
+function useChosen() {
   const [picked, setPicked] = useQuery("chosen");
   const chosen = useMemo(() => idsIn(picked), [picked]);
+  const choose = useCallback((id: string, on: boolean) => setPicked((on ? [...chosen, id] : chosen.filter((other) => other !== id)).join()), [chosen, setPicked]);
+  return { chosen, choose, clear: () => setPicked("") };
+}
+
+/** The title, the number of sessions, and the controls of the list. */
+function Head({ found, follow, onFollow, ids, onIds }: { found: number | null | undefined; follow: boolean; onFollow: (on: boolean) => void; ids: string[]; onIds: (ids: string[]) => void }) {
+  return (
+    <div className="row">
+      <h1>{text.title}</h1>
+      <span className="quiet" role="status">
+        {found === undefined ? "" : text.found(count(found))}
+      </span>
+      <span className="end" />
+      <Check label={text.follow} checked={follow} onChange={onFollow} />
+      <ColumnMenu ids={ids} onChange={onIds} />
+    </div>
+  );
+}
+
+/** The list, or what to do if no session passes the filters. rows: undefined while they are asked
+ * for. */
+function List({ rows, columns, asked }: { rows: RowSession[] | undefined; columns: ColumnDef<RowSession, never>[]; asked: Asked }) {
+  const { query } = usePlace();
+  if (!rows) return <Skeleton rows={10} />;
+  if (rows.length === 0)
+    return (
+      <Empty title={text.none} text={text.noneText}>
+        <Link className="button" href={href("sessions")}>
+          {text.clearFilters}
+        </Link>
+      </Empty>
+    );
+  const sorting: SortingState = [{ id: asked.sort ?? "started", desc: !asked.ascending }];
+  const sort = ([by]: SortingState) => by && go(withQuery(location.pathname, query, { sort: by.id, ascending: by.desc ? "" : "true" }), true);
+  return <Table caption={text.title} rows={rows} columns={columns} sorting={sorting} onSort={sort} />;
+}
+
+export function SessionsPage() {
+  const { query } = usePlace();
+  const me = useMe();
+  const { asked, first, found, mine, load, rows } = useSessions(query);
+  const [ids, setIds] = useColumns();
+  const { chosen, choose, clear } = useChosen();
   const [leaving, setLeaving] = useState(false);
   const [follow, setFollow] = useQuery("follow");
   useEffect(() => {
     document.title = `${text.title} · ${en.product}`;
   }, []);
-
-  const rows = useMemo(() => {
-    const seen = new Set<string>();
-    return [...(first.data?.rows ?? []), ...(mine?.rows ?? [])].filter((row) => !seen.has(row.id) && seen.add(row.id));
-  }, [first.data, mine?.rows]);
-  const choose = useCallback((id: string, on: boolean) => setPicked((on ? [...chosen, id] : chosen.filter((other) => other !== id)).join()), [chosen, setPicked]);
   const columns = useMemo(() => [chooser(chosen, choose), ...columnsOf(ids, rows)], [ids, rows, chosen, choose]);
   useFollow(follow === "1", asked);
   const narrowed = NARROWING.some((name) => query.get(name));
   if (first.problem && !first.data) return <ProblemView problem={first.problem} again={first.again} />;
   if (first.data && !first.loading && rows.length === 0 && !narrowed) return <FirstRun />;
 
-  const sorting: SortingState = [{ id: asked.sort ?? "started", desc: !asked.ascending }];
-  const sort = ([by]: SortingState) => by && go(withQuery(location.pathname, query, { sort: by.id, ascending: by.desc ? "" : "true" }), true);
   const next = mine ? mine.next : first.data?.next;
+  const deleted = (): void => {
+    setLeaving(false);
+    clear();
+    first.again();
+    found.again();
+  };
   return (
     <div className="stack">
-      <div className="row">
-        <h1>{text.title}</h1>
-        <span className="quiet" role="status">
-          {found.data ? text.found(count(found.data.count)) : ""}
-        </span>
-        <span className="end" />
-        <Check label={text.follow} checked={follow === "1"} onChange={(on) => setFollow(on ? "1" : "")} />
-        <ColumnMenu ids={ids} onChange={setIds} />
-      </div>
+      <Head found={found.data?.count} follow={follow === "1"} onFollow={(on) => setFollow(on ? "1" : "")} ids={ids} onIds={setIds} />
       <Filters query={query} />
-      {!first.data ? (
-        <Skeleton rows={10} />
-      ) : rows.length === 0 ? (
-        <Empty title={text.none} text={text.noneText}>
-          <Link className="button" href={href("sessions")}>
-            {text.clearFilters}
-          </Link>
-        </Empty>
-      ) : (
-        <Table caption={text.title} rows={rows} columns={columns} sorting={sorting} onSort={sort} />
-      )}
+      <List rows={first.data && rows} columns={columns} asked={asked} />
       {chosen.length > 0 && (
         <div className="over-end">
-          <Chosen chosen={chosen} rows={rows} writes={may(me, "WRITE")} onClear={() => setPicked("")} onDelete={() => setLeaving(true)} />
+          <Chosen chosen={chosen} rows={rows} writes={may(me, "WRITE")} onClear={clear} onDelete={() => setLeaving(true)} />
         </div>
       )}
       {mine?.problem && <ProblemView problem={mine.problem} />}
@@ -241,18 +271,7 @@ export function SessionsPage() {
           {text.more}
         </button>
       )}
-      {leaving && (
-        <Delete
-          sessions={chosen.map((id) => rows.find((row) => row.id === id) ?? { id, app: "" })}
-          onClose={() => setLeaving(false)}
-          onDone={() => {
-            setLeaving(false);
-            setPicked("");
-            first.again();
-            found.again();
-          }}
-        />
-      )}
+      {leaving && <Delete sessions={chosen.map((id) => rows.find((row) => row.id === id) ?? { id, app: "" })} onClose={() => setLeaving(false)} onDone={deleted} />}
     </div>
   );
 }
