@@ -134,40 +134,103 @@ export function FleetPage() {
   return me?.view ? <LocalHome /> : <Fleet me={me} />;
 }
 
-function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
-  const { query } = usePlace();
+/** The hosts and GPUs as they are now, and the time that they are judged at. undefined: not known
+ * yet. */
+function useFleet() {
   const hosts = useApi("hosts", {}, FRESH);
   const asked = useApi("gpus", {}, FRESH);
-  const sessions = useApi("session_count", {}, { every: LIVE_MS, on: onSession() });
-  const [view, setView] = useQuery("view", "cards");
-  const [show, setShow] = useQuery("show");
-  const [leaving, setLeaving] = useState<string>();
   const hostRows = useNewest(hosts.data?.rows, "hosts", hostName);
   const gpuRows = useNewest(asked.data?.rows, "gpus", gpuName);
   const now = useNow(gpuRows, hostRows);
   const gpus = useMemo(() => (gpuRows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency), [gpuRows, now]);
   const short = useMemo(() => shortUuids(gpus), [gpus]);
-  const columns = useMemo(() => columnsAt(now, short, text.clockOf(gpus.map((gpu) => gpu.vendor)), stateWidth(gpus)), [now, short, gpus]);
-  const mean = meanUtil(gpus);
-  const forget = useAct(async (host: string) => {
-    await client.change("host_delete", { host }, undefined);
-    setLeaving(undefined);
+  const again = (): void => {
     hosts.again();
     asked.again();
+  };
+  const problem = !hosts.data || !asked.data ? (hosts.problem ?? asked.problem) : undefined;
+  return { hosts: hostRows, gpus: gpuRows && gpus, short, now, problem, again };
+}
+
+/** The numbers of the fleet. fresh: how many GPUs are not silent. */
+function Counts({ hosts, gpus, fresh }: { hosts: readonly RowHostNow[]; gpus: Gpu[]; fresh: number }) {
+  const urgent = attention(gpus);
+  const mean = meanUtil(gpus);
+  return (
+    <Stats
+      items={[
+        { label: text.counts.attention, value: <span className={urgent ? "captured-lost" : ""}>{count(urgent)}</span>, note: attentionNote(gpus.length, fresh, urgent ?? 0) },
+        { label: text.counts.gpus, value: count(gpus.length), note: text.countsNote.fresh(count(fresh)) },
+        { label: text.counts.hosts, value: count(hosts.length) },
+        { label: text.counts.running, value: count(hosts.reduce((sum, host) => sum + (host.sessions ?? 0), 0)) },
+        { label: text.counts.util, value: percent(mean), note: mean === null ? undefined : <Meter part={mean} /> },
+      ]}
+    />
+  );
+}
+
+interface Shown {
+  gpus: Gpu[]; // those that are shown
+  short: (uuid: string) => string;
+  now: number;
+}
+
+/** The GPUs as a table. all: also those that are not shown, so that the columns keep their widths. */
+function GpuTable({ all, gpus, short, now }: Shown & { all: Gpu[] }) {
+  const { query } = usePlace();
+  const columns = useMemo(() => columnsAt(now, short, text.clockOf(all.map((gpu) => gpu.vendor)), stateWidth(all)), [now, short, all]);
+  const sorting: SortingState = [{ id: query.get("sort") ?? "health", desc: query.get("ascending") !== "true" }];
+  return <Table caption={text.counts.gpus} rows={gpus} columns={columns} sorting={sorting} sortHere onSort={([by]) => by && go(withQuery(location.pathname, query, { sort: by.id, ascending: by.desc ? "" : "true" }), true)} />;
+}
+
+function Host({ host, gpus, short, now, onForget }: Shown & { host: RowHostNow; onForget: (() => void) | undefined }) {
+  return (
+    <section className="stack host">
+      <HostHead host={host} now={now} onForget={onForget} />
+      <div className="gpu-cards">
+        {gpus
+          .filter((gpu) => gpu.host === host.name)
+          .map((gpu) => (
+            <GpuCard key={gpu.uuid} gpu={gpu} short={short(gpu.uuid)} now={now} />
+          ))}
+      </div>
+    </section>
+  );
+}
+
+/** Asks before a host is forgotten. */
+function Forget({ host, onClose, onDone }: { host: string; onClose: () => void; onDone: () => void }) {
+  const forget = useAct(async () => {
+    await client.change("host_delete", { host }, undefined);
+    onDone();
   });
+  return (
+    <Ask danger title={text.host.forgetTitle(host)} action={text.host.forget} busy={forget.busy} problem={forget.problem} onDo={() => void forget.run()} onClose={onClose}>
+      <p>{text.host.forgetText}</p>
+    </Ask>
+  );
+}
+
+function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
+  const { hosts, gpus, short, now, problem, again } = useFleet();
+  const sessions = useApi("session_count", {}, { every: LIVE_MS, on: onSession() });
+  const [view, setView] = useQuery("view", "cards");
+  const [show, setShow] = useQuery("show");
+  const [leaving, setLeaving] = useState<string>();
   useEffect(() => {
     document.title = `${text.title} · ${en.product}`;
   }, []);
-  const problem = hosts.problem ?? asked.problem;
-  if (problem && (!hosts.data || !asked.data)) return <ProblemView problem={problem} again={() => (hosts.again(), asked.again())} />;
-  if (!hostRows || !gpuRows) return <Skeleton rows={10} />;
-  if (hostRows.length === 0 && sessions.data?.count === 0) return <FirstRun />;
+  if (problem) return <ProblemView problem={problem} again={again} />;
+  if (!hosts || !gpus) return <Skeleton rows={10} />;
+  if (hosts.length === 0 && sessions.data?.count === 0) return <FirstRun />;
 
   const mine = show ? gpus.filter((gpu) => gpu.health === show) : gpus;
-  const urgent = attention(gpus);
   const fresh = gpus.filter((gpu) => gpu.health !== "silent").length;
-  const sorting: SortingState = [{ id: query.get("sort") ?? "health", desc: query.get("ascending") !== "true" }];
-  const withGpus = hostRows.filter((host) => !show || mine.some((gpu) => gpu.host === host.name));
+  const withGpus = hosts.filter((host) => !show || mine.some((gpu) => gpu.host === host.name));
+  const forgotten = (): void => {
+    setLeaving(undefined);
+    again();
+  };
   return (
     <div className="stack">
       <div className="row">
@@ -175,41 +238,18 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
         <span className="end" />
         <Choices label={text.view} value={view} options={[{ value: "cards", label: text.views.cards }, { value: "table", label: text.views.table }]} onChange={setView} />
       </div>
-      <Stats
-        items={[
-          { label: text.counts.attention, value: <span className={urgent ? "captured-lost" : ""}>{count(urgent)}</span>, note: attentionNote(gpus.length, fresh, urgent ?? 0) },
-          { label: text.counts.gpus, value: count(gpus.length), note: text.countsNote.fresh(count(fresh)) },
-          { label: text.counts.hosts, value: count(hostRows.length) },
-          { label: text.counts.running, value: count(hostRows.reduce((sum, host) => sum + (host.sessions ?? 0), 0)) },
-          { label: text.counts.util, value: percent(mean), note: mean === null ? undefined : <Meter part={mean} /> },
-        ]}
-      />
+      <Counts hosts={hosts} gpus={gpus} fresh={fresh} />
       {gpus.length > 0 && <Filters gpus={gpus} show={show} onShow={setShow} />}
       {view === "table" && fresh < gpus.length && <p className="quiet small">{text.oldRows}</p>}
       {view === "table" ? (
-        <Table caption={text.counts.gpus} rows={mine} columns={columns} sorting={sorting} sortHere onSort={([by]) => by && go(withQuery(location.pathname, query, { sort: by.id, ascending: by.desc ? "" : "true" }), true)} />
+        <GpuTable all={gpus} gpus={mine} short={short} now={now} />
       ) : (
-        withGpus.map((host) => (
-          <section key={host.name} className="stack host">
-            <HostHead host={host} now={now} onForget={may(me, "WRITE") ? () => setLeaving(host.name) : undefined} />
-            <div className="gpu-cards">
-              {mine
-                .filter((gpu) => gpu.host === host.name)
-                .map((gpu) => (
-                  <GpuCard key={gpu.uuid} gpu={gpu} short={short(gpu.uuid)} now={now} />
-                ))}
-            </div>
-          </section>
-        ))
+        withGpus.map((host) => <Host key={host.name} host={host} gpus={mine} short={short} now={now} onForget={may(me, "WRITE") ? () => setLeaving(host.name) : undefined} />)
       )}
       <Running />
       <MonitorsFound />
       <History />
-      {leaving !== undefined && (
-        <Ask danger title={text.host.forgetTitle(leaving)} action={text.host.forget} busy={forget.busy} problem={forget.problem} onDo={() => void forget.run(leaving)} onClose={() => setLeaving(undefined)}>
-          <p>{text.host.forgetText}</p>
-        </Ask>
-      )}
+      {leaving !== undefined && <Forget host={leaving} onClose={() => setLeaving(undefined)} onDone={forgotten} />}
     </div>
   );
 }
