@@ -80,11 +80,8 @@ function waitFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
 async function problemOf(response: Response): Promise<Problem> {
   const request = response.headers.get("X-Request-Id");
   try {
-    const body: unknown = JSON.parse(tameJson(await response.text()));
-    if (typeof body === "object" && body !== null && "detail" in body && typeof body.detail === "string") {
-      const title = "title" in body && typeof body.title === "string" ? body.title : response.statusText;
-      return new Problem(response.status, title, body.detail, request);
-    }
+    const body = JSON.parse(tameJson(await response.text())) as { title?: unknown; detail?: unknown } | null;
+    if (typeof body?.detail === "string") return new Problem(response.status, typeof body.title === "string" ? body.title : response.statusText, body.detail, request);
   } catch {
     /* A proxy answered with something else, so that the status is all that is known. */
   }
@@ -108,31 +105,21 @@ async function sendWith(transport: Transport, url: string, init: RequestInit): P
   }
 }
 
-interface Kept {
-  etag: string;
-  body: unknown;
-}
+/** The newest answers by their addresses, oldest first. */
+type Kept = Map<string, { etag: string; body: unknown }>;
+type Send = (url: string, init: RequestInit) => Promise<Response>;
+type UrlOf = (id: RouteId, parameters: Record<string, unknown>) => string;
 
-/** What the requests of a client have in common. */
-interface Base {
-  who: Who;
-  kept: Map<string, Kept>; // the newest answers by their addresses, oldest first
-  keepMost: number;
-  send: (url: string, init: RequestInit) => Promise<Response>;
-  urlOf: (id: RouteId, parameters: Record<string, unknown>) => string;
-}
-
-function keep({ kept, keepMost }: Base, url: string, answer: Kept): void {
+function keep(kept: Kept, keepMost: number, url: string, etag: string, body: unknown): void {
   if (keepMost === 0) return;
   kept.delete(url);
-  kept.set(url, answer);
+  kept.set(url, { etag, body });
   const oldest = kept.size > keepMost ? kept.keys().next().value : undefined;
   if (oldest !== undefined) kept.delete(oldest);
 }
 
 /** The requests that change nothing. */
-function makeReader(base: Base) {
-  const { who, kept, send, urlOf } = base;
+function makeReader(who: Who, kept: Kept, keepMost: number, urlOf: UrlOf, send: Send) {
   const named = (): Record<string, string> => (who.link ? { Authorization: `Bearer ${who.link}` } : {});
 
   /** Answers and refusals show whether somebody is logged in. */
@@ -161,7 +148,7 @@ function makeReader(base: Base) {
     const answer = JSON.parse(tameJson(await response.text())) as Answer<R>;
     const body = make ? make(answer) : (answer as T);
     const etag = response.headers.get("ETag");
-    if (etag) keep(base, url, { etag, body });
+    if (etag) keep(kept, keepMost, url, etag, body);
     return body;
   }
 
@@ -184,7 +171,7 @@ function makeReader(base: Base) {
 }
 
 /** The requests that change something. get: asks who is logged in. */
-function makeWriter({ who, kept, send, urlOf }: Base, get: ReturnType<typeof makeReader>["get"]) {
+function makeWriter(who: Who, kept: Kept, urlOf: UrlOf, send: Send, get: ReturnType<typeof makeReader>["get"]) {
   /** Changes something without a login (logging in itself). The request is not repeated where
    * the server may have done the work already. */
   async function post<R extends RouteId>(id: R, parameters: Parameters<R>, body: Routes[R]["body"], csrf = ""): Promise<Answer<R>> {
@@ -245,12 +232,12 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     return address(id, { ...parameters, workspace });
   }
 
-  const kept = new Map<string, Kept>();
-  const base: Base = { who, kept, keepMost, urlOf, send: (url, init) => sendWith(transport, url, init) };
-  const reader = makeReader(base);
+  const kept: Kept = new Map();
+  const send: Send = (url, init) => sendWith(transport, url, init);
+  const reader = makeReader(who, kept, keepMost, urlOf, send);
   /** Forgets all answers, because somebody else asks from now on. */
   const forget = (): void => kept.clear();
-  return { ...reader, ...makeWriter(base, reader.get), urlOf, forget };
+  return { ...reader, ...makeWriter(who, kept, urlOf, send, reader.get), urlOf, forget };
 }
 
 export type Client = ReturnType<typeof makeClient>;
