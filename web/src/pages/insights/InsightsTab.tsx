@@ -1,7 +1,7 @@
 // InsightsTab.tsx - what slows the program down, in the server's order: by what each finding could
 // give back. A finding has one sentence, the line and the next step; the chip opens the line with
 // the text around it.
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { onSession, useApi } from "../../api/use";
 import { answerOf, casesOf, caveatsOf, idleLinesOf, sentencesOf, wholeOf, timeOf, type Case } from "../../api/report";
 import { RULES } from "../../api/rules";
@@ -40,11 +40,40 @@ interface FindingProps {
 
 const idOf = (f: RowFinding): string => `finding-${f.number ?? 0}`;
 
-function Finding({ finding: f, evidence, said: { text: words, next }, part, launches, of, onLine }: FindingProps) {
-  const severity = f.severity ?? 0;
+/** What a finding could give back, and where its time is shown. */
+function Gain({ finding: f, evidence, launches, of }: FindingProps) {
   const rule = RULES[f.rule];
   const place = onTimeline(f, evidence, launches);
   const bound = boundOf(f, launches);
+  return (
+    <div className="gain" title={rule ? `${text.bound}: ${rule.bound}` : undefined}>
+      <span className="small quiet">{text.giveBack}</span>
+      {bound === null ? (
+        <span title={text.boundUnknownText}>{en.session.unknown}</span>
+      ) : (
+        <>
+          <strong title={exact(bound, "ns")}>{duration(bound)}</strong>
+          <Meter part={f.share} warm />
+          <span className="small number">{(text.ofWhole[of] ?? text.ofWhole.run!)(percent(f.share))}</span>
+        </>
+      )}
+      {place && (
+        <Link className="small" href={href("session", { session: f.session, tab: "timeline" }, place)}>
+          {text.timeline}
+        </Link>
+      )}
+      {f.kernel && (
+        <Link className="small" href={href("session", { session: f.session, tab: "kernels" }, { symbol: f.kernel })}>
+          {text.kernel}
+        </Link>
+      )}
+    </div>
+  );
+}
+
+function Finding(props: FindingProps) {
+  const { finding: f, said: { text: words, next }, part, onLine } = props;
+  const severity = f.severity ?? 0;
   return (
     <article id={idOf(f)} tabIndex={-1} className={`finding ${TONES[severity] ?? TONES[0]}`}>
       <div className="finding-main">
@@ -76,28 +105,7 @@ function Finding({ finding: f, evidence, said: { text: words, next }, part, laun
           </p>
         )}
       </div>
-      <div className="gain" title={rule ? `${text.bound}: ${rule.bound}` : undefined}>
-        <span className="small quiet">{text.giveBack}</span>
-        {bound === null ? (
-          <span title={text.boundUnknownText}>{en.session.unknown}</span>
-        ) : (
-          <>
-            <strong title={exact(bound, "ns")}>{duration(bound)}</strong>
-            <Meter part={f.share} warm />
-            <span className="small number">{(text.ofWhole[of] ?? text.ofWhole.run!)(percent(f.share))}</span>
-          </>
-        )}
-        {place && (
-          <Link className="small" href={href("session", { session: f.session, tab: "timeline" }, place)}>
-            {text.timeline}
-          </Link>
-        )}
-        {f.kernel && (
-          <Link className="small" href={href("session", { session: f.session, tab: "kernels" }, { symbol: f.kernel })}>
-            {text.kernel}
-          </Link>
-        )}
-      </div>
+      <Gain {...props} />
     </article>
   );
 }
@@ -109,35 +117,10 @@ function Nothing({ session }: Pick<TabProps, "session">) {
   return <Empty title={text.none} text={runs ? text.noneGraphs(count(runs)) : session.kernels ? text.noneText : text.noneWithout} />;
 }
 
-export function InsightsTab({ session }: TabProps) {
-  const pending = session.state === "live" || !session.analyzed;
-  const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
-  // A live session has a report as soon as it has findings.
-  const made = !pending || (asked.data?.rows.length ?? 0) > 0;
-  const report = useApi("section_insights", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
-  const answer = useMemo(() => answerOf(report.data), [report.data]);
-  const parts = useMemo(() => timeOf(report.data), [report.data]);
-  const whole = useMemo(() => wholeOf(report.data), [report.data]);
-  const lines = useMemo(() => idleLinesOf(report.data), [report.data]);
-  const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
-  const partsAt = useMemo(() => partsOf(cases), [cases]);
-  const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
-  // The analysis came between the two questions: the part that is shown is older than the session's
-  // row.
-  const { again } = asked;
-  const was = useRef(pending);
-  useEffect(() => {
-    if (was.current && !pending) again();
-    was.current = pending;
-  }, [pending, again]);
-  /** In an older analysis the finding with this number may be another one. */
-  const caseOf = (f: RowFinding): Case | undefined => {
-    const found = cases[f.number ?? -1];
-    return found?.id === f.rule ? found : undefined;
-  };
-  const [line, setAt] = useQuery("line");
-  const [more, setMore] = useQuery("more");
+/** Shows the card with an id, as soon as it is in the page. */
+function useCard(): (id: string) => void {
   const wanted = useRef("");
+  const [, setRound] = useState(0);
   useEffect(() => {
     const card = wanted.current ? document.getElementById(wanted.current) : null;
     if (!card) return;
@@ -145,16 +128,64 @@ export function InsightsTab({ session }: TabProps) {
     card.scrollIntoView({ block: "center" });
     card.focus({ preventScroll: true });
   });
-  const [, setRound] = useState(0);
+  return (id) => {
+    wanted.current = id;
+    setRound((n) => n + 1);
+  };
+}
+
+/** Asks for the findings again when the analysis has come between the questions for the session
+ * and for its findings: those that are shown are older than the session's row. */
+function useAnalysis(pending: boolean, again: () => void): void {
+  const was = useRef(pending);
+  useEffect(() => {
+    if (was.current && !pending) again();
+    was.current = pending;
+  }, [pending, again]);
+}
+
+/** The cards that are shown only on request. */
+function Rest({ children }: { children: ReactNode[] }) {
+  const [more, setMore] = useQuery("more");
+  return (
+    <details className="finding-rest" open={more === "1"} onToggle={(event) => setMore(event.currentTarget.open ? "1" : "")}>
+      <summary>{text.more(children.length)}</summary>
+      {children}
+    </details>
+  );
+}
+
+export function InsightsTab({ session }: TabProps) {
+  const pending = session.state === "live" || !session.analyzed;
+  const fresh = { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending };
+  const asked = useApi("session_findings", { session: session.id }, fresh);
+  // A live session has a report as soon as it has findings.
+  const made = !pending || (asked.data?.rows.length ?? 0) > 0;
+  const report = useApi("section_insights", made ? { session: session.id } : null, fresh);
+  const answer = useMemo(() => answerOf(report.data), [report.data]);
+  const parts = useMemo(() => timeOf(report.data), [report.data]);
+  const whole = useMemo(() => wholeOf(report.data), [report.data]);
+  const lines = useMemo(() => idleLinesOf(report.data), [report.data]);
+  const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
+  const partsAt = useMemo(() => partsOf(cases), [cases]);
+  const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
+  useAnalysis(pending, asked.again);
+  /** In an older analysis the finding with this number may be another one. */
+  const caseOf = (f: RowFinding): Case | undefined => {
+    const found = cases[f.number ?? -1];
+    return found?.id === f.rule ? found : undefined;
+  };
+  const [line, setAt] = useQuery("line");
+  const [, setMore] = useQuery("more");
+  const show = useCard();
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data || (!pending && !report.data && !report.problem)) return <Skeleton rows={9} />;
   // One card a line and cause: a finding that is part of another one has no card.
   const rows = inOrder(asked.data.rows).filter((f) => typeof caseOf(f)?.part_of !== "number");
   const shown = shownOf(rows.map((f) => ({ severity: f.severity, share: boundOf(f, Boolean(session.kernels)) === null ? null : f.share })));
   const toFinding = (f: RowFinding): void => {
-    wanted.current = idOf(f);
     if (rows.indexOf(f) >= shown) setMore("1");
-    setRound((n) => n + 1);
+    show(idOf(f));
   };
   const idle = lines.find((one) => one.file && lineKey(one) === line);
   const source = idle && <SourceLine session={session.id} file={idle.file} line={idle.line} evidence={idle.ended ? { gpu_idle_ended_ns: idle.ns } : { gpu_idle_ns: idle.ns }} onClose={() => setAt("")} />;
@@ -165,7 +196,6 @@ export function InsightsTab({ session }: TabProps) {
     const found = caseOf(f);
     return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} said={saidOf(f.text, found?.next || RULES[f.rule]?.next, answer)} part={found?.parts?.[0]} launches={Boolean(session.kernels)} of={whole.of} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
   };
-  const rest = rows.slice(shown);
   return (
     <>
       {first}
@@ -177,12 +207,7 @@ export function InsightsTab({ session }: TabProps) {
           </p>
         ))}
         {rows.slice(0, shown).map(card)}
-        {rest.length > 0 && (
-          <details className="finding-rest" open={more === "1"} onToggle={(event) => setMore(event.currentTarget.open ? "1" : "")}>
-            <summary>{text.more(rest.length)}</summary>
-            {rest.map(card)}
-          </details>
-        )}
+        {shown < rows.length && <Rest>{rows.slice(shown).map(card)}</Rest>}
         {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} vendor={vendorOf(session)} onClose={() => setAt("")} />}
       </Panel>
     </>
