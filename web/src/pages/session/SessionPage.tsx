@@ -60,10 +60,57 @@ function RunLink({ run }: { run: string }) {
 /** Views that need the screen; the header has one line there. */
 const WIDE: ReadonlySet<string> = new Set(["timeline", "kernels", "flame"]);
 
-function Header({ session: s, tab, ledger }: { session: RowSession; tab: string; ledger: unknown }) {
-  const ran = between(s.started, s.ended ?? s.received);
+interface HeaderProps {
+  session: RowSession;
+  ledger: unknown;
+}
+
+const ranOf = (s: RowSession): number | null => between(s.started, s.ended ?? s.received);
+/** Why a number is unknown. */
+const unknownText = (s: RowSession, ledger: unknown): string => (s.analyzed ? (unknownOf(ledger, "kernels") ?? en.session.unknown) : en.session.busyUnknown);
+
+/** The session's numbers in the header's one line. */
+function LineNumbers({ session: s, ledger }: HeaderProps) {
+  const ran = ranOf(s);
+  const unknown = unknownText(s, ledger);
+  return (
+    <>
+      <span className="small number" title={exact(ran, "ns")}>
+        {duration(ran)}
+      </span>
+      <span className="small number" title={s.busy === null ? unknown : exact(s.busy)}>
+        {en.session.busy} {s.busy === null ? en.session.unknown : percent(s.busy)}
+      </span>
+      <span className="small number" title={s.kernels === null ? unknown : exact(s.kernels)}>
+        {en.session.kernels} {s.kernels === null ? en.session.unknown : count(s.kernels)}
+      </span>
+      <span className="small session-captured row">
+        {en.session.ledger}
+        <Captured session={s} ledger={ledger} />
+      </span>
+    </>
+  );
+}
+
+function Numbers({ session: s, ledger }: HeaderProps) {
+  const ran = ranOf(s);
+  const unknown = unknownText(s, ledger);
+  return (
+    <Stats
+      items={[
+        { label: en.session.length, value: duration(ran), exact: exact(ran, "ns") },
+        { label: en.session.busy, value: percent(s.busy), exact: exact(s.busy), note: s.busy === null ? unknown : <Meter part={s.busy} /> },
+        { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels), note: s.kernels === null ? unknown : undefined },
+        { label: en.session.ledger, value: <Captured session={s} ledger={ledger} /> },
+        { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
+        { label: en.session.engine, value: s.engine || UNKNOWN },
+      ]}
+    />
+  );
+}
+
+function Header({ session: s, tab, ledger }: HeaderProps & { tab: string }) {
   const me = useMe();
-  const unknown = s.analyzed ? (unknownOf(ledger, "kernels") ?? en.session.unknown) : en.session.busyUnknown;
   const narrow = WIDE.has(tab);
   return (
     <header className={narrow ? "stack session-line" : "stack"}>
@@ -78,21 +125,7 @@ function Header({ session: s, tab, ledger }: { session: RowSession; tab: string;
         )}
         {!who.link && runOf(s) && <RunLink run={runOf(s)} />}
         {narrow ? (
-          <>
-            <span className="small number" title={exact(ran, "ns")}>
-              {duration(ran)}
-            </span>
-            <span className="small number" title={s.busy === null ? unknown : exact(s.busy)}>
-              {en.session.busy} {s.busy === null ? en.session.unknown : percent(s.busy)}
-            </span>
-            <span className="small number" title={s.kernels === null ? unknown : exact(s.kernels)}>
-              {en.session.kernels} {s.kernels === null ? en.session.unknown : count(s.kernels)}
-            </span>
-            <span className="small session-captured row">
-              {en.session.ledger}
-              <Captured session={s} ledger={ledger} />
-            </span>
-          </>
+          <LineNumbers session={s} ledger={ledger} />
         ) : (
           <span className="quiet small" title={exactDate(s.started)}>
             {en.session.where(s.host || UNKNOWN, String(s.pid ?? UNKNOWN))}, {en.session.started} {date(s.started)}
@@ -107,23 +140,7 @@ function Header({ session: s, tab, ledger }: { session: RowSession; tab: string;
           <Actions session={s} />
         </span>
       </div>
-      {!narrow && (
-        <Stats
-          items={[
-            { label: en.session.length, value: duration(ran), exact: exact(ran, "ns") },
-            {
-              label: en.session.busy,
-              value: percent(s.busy),
-              exact: exact(s.busy),
-              note: s.busy === null ? unknown : <Meter part={s.busy} />,
-            },
-            { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels), note: s.kernels === null ? unknown : undefined },
-            { label: en.session.ledger, value: <Captured session={s} ledger={ledger} /> },
-            { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
-            { label: en.session.engine, value: s.engine || UNKNOWN },
-          ]}
-        />
-      )}
+      {!narrow && <Numbers session={s} ledger={ledger} />}
       {s.state === "live" && !who.link && !me?.local && (
         <Boundary>
           <SessionCaptures session={s} />
