@@ -112,6 +112,48 @@ function Line({ item, busy, onRemove }: { item: Item; busy: boolean; onRemove: (
   );
 }
 
+/** What the files that were added last do not have. */
+function NotFound({ nothing, leftOut }: { nothing: number; leftOut: readonly string[] }) {
+  return (
+    <>
+      {nothing > 0 && (
+        <div role="alert">
+          <Empty title={text.none} text={text.noneText(`${count(nothing)} ${nothing === 1 ? "file" : "files"}`)} />
+        </div>
+      )}
+      {leftOut.length > 0 && (
+        <p className="notice" role="alert">
+          {text.leftOut(leftOut.length)} <span className="mono wrap">{leftOut.slice(0, 3).join(", ")}{leftOut.length > 3 ? " …" : ""}</span>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The buttons below the list. */
+function Buttons({ upload }: { upload: ReturnType<typeof useUpload> }) {
+  const left = upload.items.filter((item) => item.state !== "done");
+  const begun = left.some((item) => item.state === "failed" || item.state === "stopped");
+  if (upload.running)
+    return (
+      <button type="button" className="button button-danger" onClick={upload.stop}>
+        {text.stop}
+      </button>
+    );
+  return (
+    <>
+      <button type="button" className="button" onClick={upload.clear}>
+        {text.clear}
+      </button>
+      {left.length > 0 && (
+        <button type="button" className="button button-main" onClick={() => void upload.start()}>
+          {begun ? text.again : text.start}
+        </button>
+      )}
+    </>
+  );
+}
+
 export function UploadPage() {
   const me = useMe();
   const [complete, setComplete] = useState(true);
@@ -120,8 +162,6 @@ export function UploadPage() {
     document.title = `${text.title} · ${en.product}`;
   }, []);
   const { items, running } = upload;
-  const left = items.filter((item) => item.state !== "done");
-  const begun = left.some((item) => item.state === "failed" || item.state === "stopped");
   if (me && !may(me, "INGEST")) return <Empty alone title={text.notYours} text={text.notYoursText} />;
   return (
     <div className="stack upload">
@@ -130,16 +170,7 @@ export function UploadPage() {
         <p className="quiet">{text.text}</p>
       </div>
       <DropZone busy={upload.reading} onFiles={(files) => void upload.add(files)} />
-      {upload.nothing > 0 && (
-        <div role="alert">
-          <Empty title={text.none} text={text.noneText(`${count(upload.nothing)} ${upload.nothing === 1 ? "file" : "files"}`)} />
-        </div>
-      )}
-      {upload.leftOut.length > 0 && (
-        <p className="notice" role="alert">
-          {text.leftOut(upload.leftOut.length)} <span className="mono wrap">{upload.leftOut.slice(0, 3).join(", ")}{upload.leftOut.length > 3 ? " …" : ""}</span>
-        </p>
-      )}
+      <NotFound nothing={upload.nothing} leftOut={upload.leftOut} />
       {items.length > 0 && (
         <Panel>
           <ul className="upload-list">
@@ -153,22 +184,7 @@ export function UploadPage() {
               <p className="small quiet">{text.completeHint}</p>
             </div>
             <span className="end" />
-            {!running && (
-              <button type="button" className="button" onClick={upload.clear}>
-                {text.clear}
-              </button>
-            )}
-            {running ? (
-              <button type="button" className="button button-danger" onClick={upload.stop}>
-                {text.stop}
-              </button>
-            ) : (
-              left.length > 0 && (
-                <button type="button" className="button button-main" onClick={() => void upload.start()}>
-                  {begun ? text.again : text.start}
-                </button>
-              )
-            )}
+            <Buttons upload={upload} />
           </div>
         </Panel>
       )}

@@ -35,20 +35,23 @@ function wordsOf(cause: unknown, session: Session): string {
   return String(cause);
 }
 
-export function useUpload(complete: boolean) {
+/** The list with the sessions that were found. One that is there already is replaced, unless it is
+ * being sent. */
+function merged(now: readonly Item[], sessions: readonly Session[]): Item[] {
+  const kept = now.filter((item) => item.state === "sending" || !sessions.some(({ id }) => id === item.session.id));
+  const fresh = sessions.filter(({ id }) => !kept.some((item) => item.session.id === id));
+  return [...kept, ...fresh.map((session): Item => ({ session, state: "waiting", progress: noProgress(), failure: "" }))];
+}
+
+/** Whether the next session would fail for the same reason. */
+const concernsAll = (cause: unknown): boolean => (cause instanceof Failure && cause.denied) || (cause instanceof Problem && (cause.status === 0 || cause.status === 401));
+
+/** The list of sessions, and what was found in the files that were added last. */
+function useItems() {
   const [items, setItems] = useState<Item[]>([]);
   const [reading, setReading] = useState(false);
   const [nothing, setNothing] = useState(0); // files among which there was no session
   const [leftOut, setLeftOut] = useState<string[]>([]); // parts that this page cannot send
-  const [running, setRunning] = useState(false);
-  const stop = useRef<AbortController | null>(null);
-  const newest = useRef(items);
-  newest.current = items;
-  const ended = useRef(complete);
-  ended.current = complete;
-
-  const change = useCallback((id: string, values: Partial<Item>) => setItems((now) => now.map((item) => (item.session.id === id ? { ...item, ...values } : item))), []);
-
   const add = useCallback(async (files: Promise<Found[]> | Found[]) => {
     setReading(true);
     setNothing(0);
@@ -58,15 +61,44 @@ export function useUpload(complete: boolean) {
       const sessions = await sessionsIn(found);
       setLeftOut(leftOutOf(found));
       if (sessions.length === 0) setNothing(found.length || 1);
-      setItems((now) => {
-        const kept = now.filter((item) => item.state === "sending" || !sessions.some(({ id }) => id === item.session.id));
-        const fresh = sessions.filter(({ id }) => !kept.some((item) => item.session.id === id));
-        return [...kept, ...fresh.map((session): Item => ({ session, state: "waiting", progress: noProgress(), failure: "" }))];
-      });
+      setItems((now) => merged(now, sessions));
     } finally {
       setReading(false);
     }
   }, []);
+  return {
+    items,
+    reading,
+    nothing,
+    leftOut,
+    add,
+    change: useCallback((id: string, values: Partial<Item>) => setItems((now) => now.map((item) => (item.session.id === id ? { ...item, ...values } : item))), []),
+    remove: useCallback((id: string) => setItems((now) => now.filter((item) => item.session.id !== id)), []),
+    clear: useCallback(() => {
+      setItems([]);
+      setLeftOut([]);
+    }, []),
+  };
+}
+
+/** Closing the tab would cut the sending off; the browser asks first. */
+function useQuestion(running: boolean): void {
+  useEffect(() => {
+    if (!running) return;
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener("beforeunload", ask);
+    return () => window.removeEventListener("beforeunload", ask);
+  }, [running]);
+}
+
+export function useUpload(complete: boolean) {
+  const { change, ...list } = useItems();
+  const [running, setRunning] = useState(false);
+  const stop = useRef<AbortController | null>(null);
+  const newest = useRef(list.items);
+  newest.current = list.items;
+  const ended = useRef(complete);
+  ended.current = complete;
 
   const start = useCallback(async () => {
     const control = new AbortController();
@@ -83,34 +115,13 @@ export function useUpload(complete: boolean) {
       } catch (cause) {
         if (control.signal.aborted) change(id, { state: "stopped" });
         else change(id, { state: "failed", failure: wordsOf(cause, session) });
-        if (cause instanceof Failure && cause.denied) break;
-        if (cause instanceof Problem && (cause.status === 0 || cause.status === 401)) break;
+        if (concernsAll(cause)) break;
       }
     }
     setRunning(false);
   }, [change]);
 
-  // Closing the tab would cut the sending off; the browser asks first.
-  useEffect(() => {
-    if (!running) return;
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
-    window.addEventListener("beforeunload", ask);
-    return () => window.removeEventListener("beforeunload", ask);
-  }, [running]);
+  useQuestion(running);
   useEffect(() => () => stop.current?.abort(), []);
-
-  return {
-    items,
-    reading,
-    nothing, leftOut,
-    running,
-    add,
-    start,
-    stop: useCallback(() => stop.current?.abort(), []),
-    remove: useCallback((id: string) => setItems((now) => now.filter((item) => item.session.id !== id)), []),
-    clear: useCallback(() => {
-      setItems([]);
-      setLeftOut([]);
-    }, []),
-  };
+  return { ...list, running, start, stop: useCallback(() => stop.current?.abort(), []) };
 }
