@@ -84,35 +84,66 @@ interface Props {
   onClose: () => void;
 }
 
-/** base: the version that is changed; the changes are shown against it. */
+/** A new configuration's name, and what is wrong with it. */
+function NewName({ name, taken, onChange }: { name: string; taken: boolean; onChange: (name: string) => void }) {
+  return (
+    <>
+      <Field name="name" label={text.name} hint={text.nameHint} value={name} onChange={onChange} />
+      {name !== "" && (!isName(name) || taken) && (
+        <p className="wrong" role="status">
+          {taken ? text.taken : text.wrongName}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Somebody else has saved a version since: number `version`, or null as long as it is unknown. */
+function Conflict({ version, onCompare }: { version: number | null; onCompare: () => void }) {
+  return (
+    <div className="row" role="status">
+      {version !== null && <span>{text.conflict(version)}</span>}
+      <button type="button" className="button" onClick={onCompare}>
+        {text.read}
+      </button>
+    </div>
+  );
+}
+
+/** The version that is changed, against which the changes are shown. After `wait` the newest version
+ * takes its place as soon as it is known, even long after the click. */
+function useBase(row: RowNamedConfig | null, known: readonly RowNamedConfig[], onMove: () => void) {
+  const [base, setBase] = useState(row);
+  const [waits, setWaits] = useState(false);
+  const newest = known.find(({ id }) => id === row?.id);
+  const moved = base !== null && newest !== undefined && newest.version !== base.version ? newest : null;
+  if (waits && moved) {
+    setWaits(false);
+    setBase(moved);
+    onMove();
+  }
+  return { base, moved, wait: () => setWaits(true) };
+}
+
 export function ConfigForm({ row, from, known, onAgain, onDone, onClose }: Props) {
   const [name, setName] = useState(row?.id ?? "");
   const [settings, setSettings] = useState(from);
   const [note, setNote] = useState("");
-  const [base, setBase] = useState(row);
   const box = useRef<HTMLFormElement>(null);
   useFocus(box);
-  const newest = known.find(({ id }) => id === row?.id);
-  const changed = differences(settingsOf(base?.options), settings);
-  const taken = !row && known.some(({ id }) => id === name);
   const save = useAct(async () => {
     await client.change("named_config_put", { config: name }, { options: bodyOf(settings), note, base: base?.version ?? 0 });
     onDone(name);
   });
+  const { base, moved, wait } = useBase(row, known, save.clear);
+  const changed = differences(settingsOf(base?.options), settings);
+  const taken = !row && known.some(({ id }) => id === name);
   const isConflict = save.problem instanceof Problem && save.problem.status === 409;
-  const isMoved = base !== null && newest !== undefined && newest.version !== base.version;
-  // The newest version becomes the base as soon as it is known, even long after the click.
-  const [waits, setWaits] = useState(false);
-  if (waits && isMoved) {
-    setWaits(false);
-    setBase(newest);
-    save.clear();
-  }
+  const fits = isName(name) && !taken && !settings.some(wrongValue);
   function compare(): void {
-    setWaits(true);
+    wait();
     onAgain();
   }
-  const fits = isName(name) && !taken && !settings.some(wrongValue);
   function submit(event: FormEvent): void {
     event.preventDefault();
     if (fits) void save.run();
@@ -120,12 +151,7 @@ export function ConfigForm({ row, from, known, onAgain, onDone, onClose }: Props
   return (
     <Panel title={row ? text.changeTitle(row.id) : text.makeTitle}>
       <form ref={box} className="panel-body stack" aria-label={row ? text.changeTitle(row.id) : text.makeTitle} onSubmit={submit}>
-        {!row && <Field name="name" label={text.name} hint={text.nameHint} value={name} onChange={setName} />}
-        {!row && name !== "" && (!isName(name) || taken) && (
-          <p className="wrong" role="status">
-            {taken ? text.taken : text.wrongName}
-          </p>
-        )}
+        {!row && <NewName name={name} taken={taken} onChange={setName} />}
         <Settings settings={settings} onChange={setSettings} />
         <Field name="note" label={text.note} hint={text.noteHint} optional value={note} onChange={setNote} />
         {row && (
@@ -139,14 +165,7 @@ export function ConfigForm({ row, from, known, onAgain, onDone, onClose }: Props
             {save.problem.message}
           </p>
         )}
-        {(isMoved || isConflict) && (
-          <div className="row" role="status">
-            {isMoved && <span>{text.conflict(newest.version ?? 0)}</span>}
-            <button type="button" className="button" onClick={compare}>
-              {text.read}
-            </button>
-          </div>
-        )}
+        {(moved || isConflict) && <Conflict version={moved && (moved.version ?? 0)} onCompare={compare} />}
         <div className="row">
           <button type="button" className="button" onClick={onClose}>
             {en.forms.cancel}
