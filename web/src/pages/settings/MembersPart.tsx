@@ -56,6 +56,45 @@ function Invite() {
   );
 }
 
+/** What an owner may do with a member. */
+interface Actions {
+  onRole: (row: RowMember, role: Role) => void;
+  onRemove: (row: RowMember) => void;
+}
+
+/** actions: null: the reader is no owner. */
+const columnsFor = (me: string | null, actions: Actions | null): Column<RowMember>[] => [
+  {
+    label: head.name,
+    className: "wrap",
+    show: (row) => (
+      <>
+        <Words text={row.name} /> {row.account === me && <span className="chip">{text.you}</span>}
+      </>
+    ),
+  },
+  { label: head.email, className: "wrap", show: (row) => <Words text={row.email} /> },
+  {
+    label: head.role,
+    show: (row) =>
+      actions ? <Pick hide label={text.roleOf(row.name || row.email)} value={row.role} options={OPTIONS} onChange={(role) => actions.onRole(row, role as Role)} /> : (settings.roles[row.role] ?? row.role),
+  },
+  dateColumn(head.since, (row) => row.created),
+  ...(actions
+    ? [
+        {
+          label: "",
+          right: true,
+          show: (row: RowMember) => (
+            <button type="button" className="button" onClick={() => actions.onRemove(row)} aria-label={`${text.remove} ${row.name || row.email}`}>
+              {text.remove}
+            </button>
+          ),
+        },
+      ]
+    : []),
+];
+
 export function MembersPart({ me }: PartProps) {
   const asked = useApi("members", {});
   const [leaving, setLeaving] = useState<RowMember>();
@@ -72,42 +111,12 @@ export function MembersPart({ me }: PartProps) {
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton />;
   const wrong = put.problem ?? remove.problem;
-  const columns: Column<RowMember>[] = [
-    {
-      label: head.name,
-      className: "wrap",
-      show: (row) => (
-        <>
-          <Words text={row.name} /> {row.account === me.id && <span className="chip">{text.you}</span>}
-        </>
-      ),
-    },
-    { label: head.email, className: "wrap", show: (row) => <Words text={row.email} /> },
-    {
-      label: head.role,
-      show: (row) =>
-        owner ? <Pick hide label={text.roleOf(row.name || row.email)} value={row.role} options={OPTIONS} onChange={(role) => void put.run(row.account, role as Role)} /> : (settings.roles[row.role] ?? row.role),
-    },
-    dateColumn(head.since, (row) => row.created),
-    ...(owner
-      ? [
-          {
-            label: "",
-            right: true,
-            show: (row: RowMember) => (
-              <button type="button" className="button" onClick={() => setLeaving(row)} aria-label={`${text.remove} ${row.name || row.email}`}>
-                {text.remove}
-              </button>
-            ),
-          },
-        ]
-      : []),
-  ];
+  const actions: Actions = { onRole: (row, role) => void put.run(row.account, role), onRemove: setLeaving };
   return (
     <>
       {wrong && !leaving && <ProblemView problem={wrong} />}
       <Panel title={settings.parts.members!}>
-        <Listing roomy label={settings.parts.members!} columns={columns} rows={asked.data.rows} keyOf={(row) => row.account} />
+        <Listing roomy label={settings.parts.members!} columns={columnsFor(me.id, owner ? actions : null)} rows={asked.data.rows} keyOf={(row) => row.account} />
       </Panel>
       {owner && !me.local && <Invite />}
       {leaving && (

@@ -18,6 +18,17 @@ const FIELDS = [
   ["metrics", text.metrics, text.metricsHint, text.days],
 ] as const;
 
+/** The fields of the limits. onChange: a limit's name and text. */
+function LimitFields({ texts, onChange }: { texts: LimitTexts; onChange: (name: keyof LimitTexts, text: string) => void }) {
+  return (
+    <div className="form-line">
+      {FIELDS.map(([name, label, hint, unit]) => (
+        <Field key={name} name={name} label={label} hint={hint} unit={unit} empty={text.noLimit} optional value={texts[name]} onChange={(value) => onChange(name, value)} />
+      ))}
+    </div>
+  );
+}
+
 function Editor({ row, onSaved }: { row: RowRetention; onSaved: () => void }) {
   const [texts, setTexts] = useState<LimitTexts>(() => textsOf(row));
   const [asking, setAsking] = useState<Limits>();
@@ -29,6 +40,10 @@ function Editor({ row, onSaved }: { row: RowRetention; onSaved: () => void }) {
     onSaved();
   });
   const limits = limitsOf(texts);
+  const change = (name: keyof LimitTexts, value: string): void => {
+    setSaved(false);
+    setTexts((now) => ({ ...now, [name]: value }));
+  };
   const before: Limits = { sessions: row.sessions ?? 0, bytes: row.bytes ?? 0, metrics: row.metrics ?? 0 };
   return (
     <Panel title={settings.parts.retention!}>
@@ -44,24 +59,7 @@ function Editor({ row, onSaved }: { row: RowRetention; onSaved: () => void }) {
         <p className="quiet">
           {text.text} {text.forever}
         </p>
-        <div className="form-line">
-          {FIELDS.map(([name, label, hint, unit]) => (
-            <Field
-              key={name}
-              name={name}
-              label={label}
-              hint={hint}
-              unit={unit}
-              empty={text.noLimit}
-              optional
-              value={texts[name]}
-              onChange={(value) => {
-                setSaved(false);
-                setTexts((now) => ({ ...now, [name]: value }));
-              }}
-            />
-          ))}
-        </div>
+        <LimitFields texts={texts} onChange={change} />
         {!limits && (
           <p className="wrong" role="alert">
             {text.wrong}
