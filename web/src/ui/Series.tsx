@@ -60,6 +60,42 @@ function joined(plot: uPlot, session: string): () => void {
   return onPoint(show);
 }
 
+type Drawn = Pick<Props, "points" | "show" | "showTime" | "colour" | "range" | "top" | "binary">;
+
+/** How uPlot draws a plot. width: px. */
+function optionsOf({ points, show, showTime, colour, range: [from, to], top, binary }: Drawn, width: number, hooks: uPlot.Hooks.Arrays): uPlot.Options {
+  const line = token(colour);
+  const axis = { font: axisFont(), stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
+  const steps = stepsOf(points, binary === true);
+  return {
+    width,
+    height: grown(HEIGHT),
+    legend: { show: false },
+    cursor: { drag: { x: true, y: false, setScale: false } },
+    hooks,
+    scales: { x: { time: false, range: [from, to] }, y: { range: (_u, low, high) => [Math.min(0, low), Math.max(top ?? 0, high > 0 ? high * 1.08 : 1)] } },
+    axes: [
+      { ...axis, size: grown(X_AXIS), gap: grown(AXIS_GAP), space: spaceFor(showTime), values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
+      { ...axis, size: grown(74), ...(steps ? { incrs: steps } : {}), values: (_, ticks) => labelsOf(ticks, show) },
+    ],
+    series: [
+      {},
+      { label: system.least, stroke: line, width: 0, points: { show: false } },
+      { label: system.most, stroke: line, width: 0, points: { show: false } },
+      { label: system.mean, stroke: line, width: 2, points: { show: points.at.length < 60, size: 5 } },
+    ],
+    bands: [{ series: [2, 1], fill: `${line}40` }],
+  };
+}
+
+/** Reports the range of time that was dragged over, and removes its mark. */
+function reportRange(plot: uPlot, onRange: Props["onRange"]): void {
+  const { left, width } = plot.select;
+  if (width < LEAST_DRAG) return;
+  plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  onRange?.(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+}
+
 export function Series({ label, points, show, showTime, session, colour, range, top, binary, whole, onRange }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const caption = useRef<HTMLParagraphElement>(null);
@@ -71,41 +107,13 @@ export function Series({ label, points, show, showTime, session, colour, range, 
   useEffect(() => {
     const host = box.current;
     if (!host) return;
-    const line = token(colour);
-    const axis = { font: axisFont(), stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
     const showCaption = (index: number | null | undefined): void => {
       if (caption.current) caption.current.textContent = (whole !== undefined && (index === null || index === undefined) ? whole : captionOf(points, index, [from, to], show, showTime));
     };
-    const steps = stepsOf(points, binary === true);
-    const options: uPlot.Options = {
-      width: host.clientWidth,
-      height: grown(HEIGHT),
-      legend: { show: false },
-      cursor: { drag: { x: true, y: false, setScale: false } },
-      hooks: {
-        setCursor: [(plot) => showCaption(plot.cursor.idx)],
-        setSelect: [
-          (plot) => {
-            const { left, width } = plot.select;
-            if (width < LEAST_DRAG) return;
-            plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-            ranged.current?.(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
-          },
-        ],
-      },
-      scales: { x: { time: false, range: [from, to] }, y: { range: (_u, low, high) => [Math.min(0, low), Math.max(top ?? 0, high > 0 ? high * 1.08 : 1)] } },
-      axes: [
-        { ...axis, size: grown(X_AXIS), gap: grown(AXIS_GAP), space: spaceFor(showTime), values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
-        { ...axis, size: grown(74), ...(steps ? { incrs: steps } : {}), values: (_, ticks) => labelsOf(ticks, show) },
-      ],
-      series: [
-        {},
-        { label: system.least, stroke: line, width: 0, points: { show: false } },
-        { label: system.most, stroke: line, width: 0, points: { show: false } },
-        { label: system.mean, stroke: line, width: 2, points: { show: points.at.length < 60, size: 5 } },
-      ],
-      bands: [{ series: [2, 1], fill: `${line}40` }],
-    };
+    const options = optionsOf({ points, show, showTime, colour, range: [from, to], top, binary }, host.clientWidth, {
+      setCursor: [(plot) => showCaption(plot.cursor.idx)],
+      setSelect: [(plot) => reportRange(plot, ranged.current)],
+    });
     const plot = new uPlot(options, [points.at, points.least, points.most, points.mean], host);
     showCaption(null);
     const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: grown(HEIGHT) }));
