@@ -8,10 +8,10 @@ import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, s
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { PostgreSQL, sql } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
-import { Compartment, Prec, StateEffect, StateField } from "@codemirror/state";
+import { Compartment, Prec, StateEffect, StateField, type Extension } from "@codemirror/state";
 import { Decoration, drawSelection, EditorView, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, type RefObject } from "react";
 
 export interface TableShape {
   name: string;
@@ -99,6 +99,28 @@ const language = (tables: readonly TableShape[]) =>
     ),
   });
 
+type Newest = RefObject<Pick<Props, "onChange" | "onRun" | "tables" | "value" | "label">>;
+
+/** What the field can do. speaks: holds the language, which changes with the tables. */
+const extensionsOf = (newest: Newest, speaks: Compartment): Extension[] => [
+  Prec.highest(keymap.of([{ key: "Mod-Enter", run: (view) => (newest.current.onRun(view.state.doc.toString()), true) }])),
+  keymap.of([{ key: "Alt-/", run: startCompletion }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+  overSelection,
+  lineNumbers(),
+  history(),
+  drawSelection(),
+  bracketMatching(),
+  closeBrackets(),
+  autocompletion(),
+  speaks.of(language(newest.current.tables)),
+  syntaxHighlighting(colours),
+  marked,
+  look,
+  EditorView.lineWrapping,
+  EditorView.contentAttributes.of({ "aria-label": newest.current.label, spellcheck: "false" }),
+  EditorView.updateListener.of((change) => change.docChanged && newest.current.onChange(change.state.doc.toString())),
+];
+
 export default function Editor({ label, value, tables, error, goTo, onChange, onRun }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
@@ -110,29 +132,7 @@ export default function Editor({ label, value, tables, error, goTo, onChange, on
     const box = host.current;
     if (!box) return;
     const root = box.shadowRoot ?? box.attachShadow({ mode: "open" });
-    const editor = new EditorView({
-      root,
-      parent: root,
-      doc: newest.current.value,
-      extensions: [
-        Prec.highest(keymap.of([{ key: "Mod-Enter", run: (view) => (newest.current.onRun(view.state.doc.toString()), true) }])),
-        keymap.of([{ key: "Alt-/", run: startCompletion }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
-        overSelection,
-        lineNumbers(),
-        history(),
-        drawSelection(),
-        bracketMatching(),
-        closeBrackets(),
-        autocompletion(),
-        speaks.current.of(language(newest.current.tables)),
-        syntaxHighlighting(colours),
-        marked,
-        look,
-        EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-label": newest.current.label, spellcheck: "false" }),
-        EditorView.updateListener.of((change) => change.docChanged && newest.current.onChange(change.state.doc.toString())),
-      ],
-    });
+    const editor = new EditorView({ root, parent: root, doc: newest.current.value, extensions: extensionsOf(newest, speaks.current) });
     view.current = editor;
     const keep = (event: KeyboardEvent): void => {
       if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
