@@ -188,60 +188,72 @@ function Short({ sentences, apps, once }: { sentences: string[]; apps: { a: stri
   );
 }
 
+function Totals({ rows }: { rows: Total[] }) {
+  return (
+    <Panel title={text.totals}>
+      <table className="simple">
+        <Sides last={text.change} />
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.what}>
+              <th scope="row">{text.total[row.what] ?? row.what.replaceAll("_", " ")}</th>
+              <td className="right" title={exact(row.a, row.unit)}>
+                {shownTotal(row.a, row)}
+              </td>
+              <td className="right" title={exact(row.b, row.unit)}>
+                {shownTotal(row.b, row)}
+              </td>
+              <td className="right" title={intervalOf(row)}>
+                <strong>{shownChange(row)}</strong>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
+  );
+}
+
+/** What differs between the sides besides the times. */
+function Differences({ rows }: { rows: ReturnType<typeof differencesOf> }) {
+  return (
+    <Panel title={text.differences}>
+      {rows.length === 0 ? (
+        <p className="panel-body quiet">{text.same}</p>
+      ) : (
+        <>
+          <table className="simple">
+            <Sides />
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.what}>
+                  <th scope="row">{row.what.replaceAll("_", " ")}</th>
+                  {[row.a, row.b].map((values, side) => (
+                    <td key={side} className="wrap mono small">
+                      <Broken text={values.join(", ") || UNKNOWN} />
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          <p className="panel-body small quiet">{text.differencesText}</p>
+        </>
+      )}
+    </Panel>
+  );
+}
+
 function Answer({ a, b }: { a: string[]; b: string[] }) {
   const asked = useApi("compare", { a: a.join(","), b: b.join(",") });
   const lines = useMemo(() => (asked.data ? { kernels: kernelsOf(asked.data), scopes: scopesOf(asked.data) } : undefined), [asked.data]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data || !lines) return <Skeleton rows={10} />;
-  const differences = differencesOf(asked.data);
   return (
     <>
       <div className="ways">
-        <Panel title={text.totals}>
-          <table className="simple">
-            <Sides last={text.change} />
-            <tbody>
-              {totalsOf(asked.data).map((row) => (
-                <tr key={row.what}>
-                  <th scope="row">{text.total[row.what] ?? row.what.replaceAll("_", " ")}</th>
-                  <td className="right" title={exact(row.a, row.unit)}>
-                    {shownTotal(row.a, row)}
-                  </td>
-                  <td className="right" title={exact(row.b, row.unit)}>
-                    {shownTotal(row.b, row)}
-                  </td>
-                  <td className="right" title={intervalOf(row)}>
-                    <strong>{shownChange(row)}</strong>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Panel>
-        <Panel title={text.differences}>
-          {differences.length === 0 ? (
-            <p className="panel-body quiet">{text.same}</p>
-          ) : (
-            <>
-              <table className="simple">
-                <Sides />
-                <tbody>
-                  {differences.map((row) => (
-                    <tr key={row.what}>
-                      <th scope="row">{row.what.replaceAll("_", " ")}</th>
-                      {[row.a, row.b].map((values, side) => (
-                        <td key={side} className="wrap mono small">
-                          <Broken text={values.join(", ") || UNKNOWN} />
-                        </td>
-                      ))}
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-              <p className="panel-body small quiet">{text.differencesText}</p>
-            </>
-          )}
-        </Panel>
+        <Totals rows={totalsOf(asked.data)} />
+        <Differences rows={differencesOf(asked.data)} />
       </div>
       <Difference a={a} b={b} />
       <Lines name="k" a={a[0]!} b={b[0]!} what={text.kernels} all={asked.data.kernel_count} compared={asked.data.kernels_compared} lines={lines.kernels} />
