@@ -23,7 +23,7 @@ const eventsOf = (list: [number, number][]) => marksOf(rows(list), [LANE], (thre
 const drawn = (segments: Segment[], width: number, scale: number, labelFrom: number) => {
   const columns = new Columns();
   columns.begin(width);
-  for (const segment of segments) columns.addMarks(segment, 0, 0, scale, (name) => name, labelFrom);
+  for (const segment of segments) columns.addMarks(segment, 0, { from: 0, scale, paint: (name) => name, labelFrom });
   return { cover: [...columns.cover.slice(0, width)].map((part) => part > 0), labels: columns.labels.map(({ x0, x1, name }) => [x0, x1, name]) };
 };
 

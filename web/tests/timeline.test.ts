@@ -202,7 +202,7 @@ describe("columns", () => {
   const cover = (segments: Segment[], from: number, scale: number, width: number): number[] => {
     const columns = new Columns();
     columns.begin(width);
-    for (const segment of segments) columns.add(segment, 0, from, scale, paint, 1e9);
+    for (const segment of segments) columns.add(segment, 0, { from, scale, paint, labelFrom: 1e9 });
     return [...columns.cover.slice(0, width)].map((part) => Math.round(part * 1000) / 1000);
   };
   it("sums wider than a px fill their px with their part", () => {
@@ -230,7 +230,7 @@ describe("columns", () => {
   it("the colour is that of what takes most, the bar as high as the part", () => {
     const columns = new Columns();
     columns.begin(1);
-    columns.add(whole(pieceOf(0, 10, { events: eventsOf(spans([[A, 0, 2, 3], [A, 4, 4, 5]]), [A], id) })), 0, 0, 0.1, paint, 1e9);
+    columns.add(whole(pieceOf(0, 10, { events: eventsOf(spans([[A, 0, 2, 3], [A, 4, 4, 5]]), [A], id) })), 0, { from: 0, scale: 0.1, paint, labelFrom: 1e9 });
     const px = new Uint32Array(10);
     columns.pixels(px, 0, 10, Uint32Array.from({ length: 10 }, (_, i) => 100 + i));
     expect([...px]).toEqual([0, 0, 0, 0, 106, 106, 106, 106, 106, 106]);
@@ -241,7 +241,7 @@ describe("columns", () => {
       const columns = new Columns();
       columns.begin(parts.length);
       const rows = parts.flatMap((part, x) => (part > 0 ? [[A, x * 100, part * 100, x % 3] as [string, number, number, number]] : []));
-      columns.add(whole(pieceOf(0, 100 * parts.length, { events: eventsOf(spans(rows), [A], id) })), 0, 0, 0.01, paint, 1e9);
+      columns.add(whole(pieceOf(0, 100 * parts.length, { events: eventsOf(spans(rows), [A], id) })), 0, { from: 0, scale: 0.01, paint, labelFrom: 1e9 });
       const px = new Uint32Array(12 * parts.length).fill(7);
       const count = columns.pixels(px, 2, 10, colours);
       return [count, Array.from({ length: count }, (_, line) => [...px.slice((2 + line) * parts.length, (3 + line) * parts.length)])];

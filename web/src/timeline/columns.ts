@@ -20,6 +20,14 @@ export interface Label {
 
 export type Paint = (name: number, stack: number) => number; // index of a colour
 
+/** How a lane is drawn. */
+export interface Drawing {
+  from: number; // the view's begin
+  scale: number; // px per ns
+  paint: Paint;
+  labelFrom: number; // px; a narrower event has no label
+}
+
 const GAP_FROM = 4; // px: between events of this width a px is left free
 const LEAST = 0.02; // a smaller part is drawn with this height, so that it is visible
 const TICK = 2; // px of a mark
@@ -55,17 +63,16 @@ export class Columns {
     this.labels.length = 0;
   }
 
-  /** Adds lane `lane` of the segment's block. The view begins at `from` and has `scale` px per
-   * ns. */
-  add(segment: Segment, lane: number, from: number, scale: number, paint: Paint, labelFrom: number): void {
-    const { piece } = segment;
-    if (piece.sums) this.addSums(piece.sums, piece.column, lane, segment, from, scale, paint);
-    if (piece.events) this.addEvents(piece.events, lane, segment, from, scale, paint, labelFrom);
+  /** Adds lane `lane` of the segment's block. */
+  add(segment: Segment, lane: number, drawing: Drawing): void {
+    const { sums, events } = segment.piece;
+    if (sums) this.addSums(sums, lane, segment, drawing);
+    if (events) this.addEvents(events, lane, segment, drawing);
   }
 
   /** Adds a lane of marks. Each mark is a tick with its name to the right, up to the next mark;
    * a summed column with marks is a tick. */
-  addMarks(segment: Segment, lane: number, from: number, scale: number, paint: Paint, labelFrom: number): void {
+  addMarks(segment: Segment, lane: number, { from, scale, paint, labelFrom }: Drawing): void {
     const { sums, events, column } = segment.piece;
     const rows = sums ? { at: sums.at, offsets: sums.offsets, name: sums.name } : events ? { at: events.start, offsets: events.offsets, name: events.name } : null;
     if (!rows) return;
@@ -93,8 +100,9 @@ export class Columns {
     }
   }
 
-  private addSums(sums: Sums, column: number, lane: number, segment: Segment, from: number, scale: number, paint: Paint): void {
+  private addSums(sums: Sums, lane: number, segment: Segment, { from, scale, paint }: Drawing): void {
     const { at: begins, busy, name } = sums;
+    const { column } = segment.piece;
     const { width } = this;
     const end = sums.offsets[lane + 1]!;
     const narrow = column * scale < 1;
@@ -114,7 +122,8 @@ export class Columns {
     }
   }
 
-  private addEvents(events: Events, lane: number, segment: Segment, from: number, scale: number, paint: Paint, labelFrom: number): void {
+  private addEvents(events: Events, lane: number, segment: Segment, drawing: Drawing): void {
+    const { from, scale, paint, labelFrom } = drawing;
     const end = events.offsets[lane + 1]!;
     const first = lowerBound(events.start, events.offsets[lane]!, end, segment.from - events.longest[lane]!);
     for (let i = first; i < end; i++) {
@@ -125,14 +134,13 @@ export class Columns {
       const x0 = (Math.max(start, segment.from) - from) * scale;
       const x1 = (Math.min(stop, segment.to) - from) * scale;
       if (x1 < 0 || x0 >= this.width) continue;
-      const name = events.name[i]!;
-      const colour = paint(name, stackOf(events, i));
+      const colour = paint(events.name[i]!, stackOf(events, i));
       if (x1 - x0 < 1) {
         this.some(Math.floor(x0), start === stop ? 1 : Math.max(LEAST, x1 - x0), colour); // an event without length is a mark
         continue;
       }
       this.solid(x0, x1, stop <= segment.to && (stop - start) * scale >= GAP_FROM, colour);
-      if (x1 - x0 >= labelFrom) this.label(start, stop, from, scale, name, stackOf(events, i), colour);
+      if (x1 - x0 >= labelFrom) this.label(events, i, drawing, colour);
     }
   }
 
@@ -151,12 +159,14 @@ export class Columns {
   }
 
   /** Adds one label for each event, over its whole visible width, whatever pieces it comes from. */
-  private label(start: number, stop: number, from: number, scale: number, name: number, stack: number, colour: number): void {
+  private label(events: Events, i: number, { from, scale }: Drawing, colour: number): void {
+    const start = events.start[i]!;
+    const name = events.name[i]!;
     const x0 = Math.max(0, (start - from) * scale);
-    const x1 = Math.min(this.width, (stop - from) * scale);
+    const x1 = Math.min(this.width, (start + events.duration[i]! - from) * scale);
     const last = this.labels[this.labels.length - 1];
     if (last && last.x0 === x0 && last.x1 === x1 && last.name === name) return;
-    this.labels.push({ x0, x1, name, stack, colour });
+    this.labels.push({ x0, x1, name, stack: stackOf(events, i), colour });
   }
 
   /** Writes the columns as lines of px to `out`, from line `line` on, bottom line last. Returns

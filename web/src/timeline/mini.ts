@@ -1,6 +1,6 @@
 // mini.ts - the whole session in a strip: how busy its streams are, and which part is shown. The
 // busy part is computed again only when its pieces or its size change.
-import { Columns, type Segment } from "./columns";
+import { Columns, type Drawing, type Segment } from "./columns";
 import { timelineText as text } from "../text/timeline";
 import type { Resolved } from "./lanePieces";
 import type { Piece } from "./piece";
@@ -23,9 +23,10 @@ const GAP = 10; // units before and after a text
 /** Mean over the lanes, 0 to 1, one value for each device px. */
 export function busyOf(segments: readonly Segment[], lanes: number, from: number, to: number, px: number): Float32Array {
   const busy = new Float32Array(px);
+  const drawing: Drawing = { from, scale: px / (to - from), paint: () => 0, labelFrom: Infinity };
   for (let lane = 0; lane < lanes; lane++) {
     columns.begin(px);
-    for (const segment of segments) columns.add(segment, lane, from, px / (to - from), () => 0, Infinity);
+    for (const segment of segments) columns.add(segment, lane, drawing);
     for (let x = 0; x < px; x++) busy[x]! += Math.min(1, columns.cover[x]!);
   }
   const most = busy.reduce((a, b) => Math.max(a, b), 0);

@@ -3,7 +3,7 @@
 // is a canvas; the script holds the pixels of AT_ONCE lanes alone. Texts, lines and what is selected come
 // on top.
 import { axisOf } from "./axis";
-import { Columns, type Label } from "./columns";
+import { Columns, type Drawing, type Label } from "./columns";
 import { KIND, offsetOf } from "./lanes";
 import { rowsWithin, type Row } from "./layout";
 import { paintBookmarks } from "./bookmarks";
@@ -99,14 +99,13 @@ export class Painter {
       this.columns.begin(wide);
       let missing: readonly View[] = row.track < 0 && scene.heads.get(row.category)?.pending ? [scene.view] : NONE_MISSING;
       for (const lane of row.lanes ?? [scene.tracks[row.track]!.lane]) {
-        const paint = tintOf(scene, lane);
         const segments = scene.segments(lane);
         const offset = offsetOf(scene.lanes[lane]!);
-        const from = scene.view.from - offset;
+        const drawing: Drawing = { from: scene.view.from - offset, scale, paint: tintOf(scene, lane), labelFrom: LABEL_FROM * scene.ratio };
         const marks = scene.lanes[lane]!.kind === KIND.mark;
         for (const segment of segments) {
-          if (marks) this.columns.addMarks(segment, scene.blockLane(lane), from, scale, paint, LABEL_FROM * scene.ratio);
-          else this.columns.add(segment, scene.blockLane(lane), from, scale, paint, LABEL_FROM * scene.ratio);
+          if (marks) this.columns.addMarks(segment, scene.blockLane(lane), drawing);
+          else this.columns.add(segment, scene.blockLane(lane), drawing);
         }
         const gaps = scene.gaps(lane);
         if (missing.length === 0 && gaps.length > 0) missing = gaps.map((gap) => ({ from: gap.from + offset, to: gap.to + offset }));

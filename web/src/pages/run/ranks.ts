@@ -1,7 +1,7 @@
 // ranks.ts - the processes of a run on one clock: when each began, and how busy its GPUs were.
 import type { AnswerLanes, AnswerSpans, AnswerTiles, RowSession } from "../../api/schema";
 import { rowsOf } from "../../api/columns";
-import { Columns } from "../../timeline/columns";
+import { Columns, type Drawing } from "../../timeline/columns";
 import { KIND, laneOf } from "../../timeline/lanes";
 import { columnsFor, levelOf } from "../../timeline/lod";
 import { eventsOf, sumsOf } from "../../timeline/piece";
@@ -58,9 +58,10 @@ export function busyOf(tiles: AnswerTiles, spans: AnswerSpans, lanes: readonly s
   const piece = { from: -column, to, column, sums: sumsOf(tiles.data, lanes, -column, to, () => 0), events: eventsOf(spans.data, lanes, () => 0), points: null, halved: false };
   const busy = new Float32Array(px);
   const columns = new Columns();
+  const drawing: Drawing = { from: 0, scale: px / length, paint: () => 0, labelFrom: Infinity };
   lanes.forEach((_, lane) => {
     columns.begin(px);
-    columns.add({ piece, from: 0, to }, lane, 0, px / length, () => 0, Infinity);
+    columns.add({ piece, from: 0, to }, lane, drawing);
     for (let x = 0; x < px; x++) busy[x] = Math.min(1, busy[x]! + columns.cover[x]!);
   });
   return busy;
