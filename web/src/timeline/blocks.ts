@@ -62,46 +62,55 @@ type Get = (key: string) => Piece | undefined;
 const halvesOf = (lod: Lod): Lod => ({ ...lod, shift: lod.shift - 1 });
 const FINER = 3; // levels that are searched for a replacement
 
+/** What pieces are searched for: those of a block, which `get` looks up. top: the coarsest level. */
+interface Search {
+  get: Get;
+  block: Block;
+  top: number;
+}
+
 /** The available segments of [from, to), in order. */
 export function resolve(get: Get, block: Block, lod: Lod, top: number, view: View): Segment[] {
   const out: Segment[] = [];
+  const search: Search = { get, block, top };
   const [first, last] = piecesOf(view.from, view.to, lod.shift);
-  for (let index = first; index <= last; index++) resolveOne(get, block, lod, top, index, view, out);
+  for (let index = first; index <= last; index++) resolveOne(search, lod, index, view, out);
   return out;
 }
 
-function resolveOne(get: Get, block: Block, lod: Lod, top: number, index: number, view: View, out: Segment[]): void {
+function resolveOne(search: Search, lod: Lod, index: number, view: View, out: Segment[]): void {
   const size = 2 ** lod.shift;
   const from = Math.max(view.from, index * size);
   const to = Math.min(view.to, (index + 1) * size);
   if (from >= to) return;
-  const piece = get(keyOf(lod, index, block.number));
+  const piece = search.get(keyOf(lod, index, search.block.number));
   if (piece?.halved) {
-    for (const half of [2 * index, 2 * index + 1]) resolveOne(get, block, halvesOf(lod), top, half, view, out);
+    for (const half of [2 * index, 2 * index + 1]) resolveOne(search, halvesOf(lod), half, view, out);
     return;
   }
   if (piece) out.push({ piece, from, to });
-  else standIn(get, block, lod, top, index, { from, to }, out);
+  else standIn(search, lod, index, { from, to }, out);
 }
 
-function standIn(get: Get, block: Block, lod: Lod, top: number, index: number, view: View, out: Segment[]): void {
-  const finer = lod.raw ? [] : finerOnes(get, block, lod, index, view, 1);
+function standIn(search: Search, lod: Lod, index: number, view: View, out: Segment[]): void {
+  const { get, block } = search;
+  const finer = lod.raw ? [] : finerOnes(search, lod, index, view, 1);
   if (finer.length > 0 && covers(finer, view)) {
     out.push(...finer);
     return;
   }
-  for (const other of coarser(lod, top)) {
+  for (const other of coarser(lod, search.top)) {
     const piece = get(keyOf(other, pieceAt(view.from, other.shift), block.number));
     if (!piece || piece.halved) continue;
     out.push({ piece, from: view.from, to: view.to });
     return;
   }
-  out.push(...(lod.raw ? [] : finerOnes(get, block, lod, index, view, FINER)));
+  out.push(...(lod.raw ? [] : finerOnes(search, lod, index, view, FINER)));
 }
 
 const covers = (segments: readonly Segment[], view: View): boolean => segments.reduce((sum, s) => sum + s.to - s.from, 0) >= (view.to - view.from) * (1 - 1e-9);
 
-function finerOnes(get: Get, block: Block, lod: Lod, index: number, view: View, levels: number): Segment[] {
+function finerOnes(search: Search, lod: Lod, index: number, view: View, levels: number): Segment[] {
   if (levels === 0 || lod.m === 0) return [];
   const lower = sums(lod.m - 1);
   return [2 * index, 2 * index + 1].flatMap((half) => {
@@ -109,8 +118,8 @@ function finerOnes(get: Get, block: Block, lod: Lod, index: number, view: View, 
     const from = Math.max(view.from, half * size);
     const to = Math.min(view.to, (half + 1) * size);
     if (from >= to) return [];
-    const piece = get(keyOf(lower, half, block.number));
-    return piece ? [{ piece, from, to }] : finerOnes(get, block, lower, half, view, levels - 1);
+    const piece = search.get(keyOf(lower, half, search.block.number));
+    return piece ? [{ piece, from, to }] : finerOnes(search, lower, half, view, levels - 1);
   });
 }
 

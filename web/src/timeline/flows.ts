@@ -73,8 +73,17 @@ async function ofKernel({ session, lanes, threads }: Where, end: End, launch: La
   return by ? [{ from: endOf(by), to: end }] : [];
 }
 
-async function toKernels(session: string, lanes: readonly Lane[], end: End, fits: (launch: Launch) => boolean, query: { correlation?: number }, reach: number, signal: AbortSignal): Promise<Flow[]> {
+/** Which launches are links of an event. correlation: undefined: those of all calls. reach: ns after
+ * the event in which they begin. */
+interface Launches {
+  correlation?: number;
+  reach: number;
+  fits?: (launch: Launch) => boolean;
+}
+
+async function toKernels({ session, lanes }: Where, end: End, { correlation, reach, fits = () => true }: Launches, signal: AbortSignal): Promise<Flow[]> {
   const streams = new Map(lanesOf(lanes, [KIND.kernel]).map((lane) => [lane.ref, lane.id]));
+  const query = correlation === undefined ? {} : { correlation };
   const answer = await client.get("launches", { session, ...query, from: end.start, to: Math.ceil(end.start + end.duration + reach), limit: LAUNCHES }, signal);
   return rowsOf(answer)
     .filter(fits)
@@ -92,9 +101,9 @@ export async function flowsOf(where: Where, lane: Lane, end: End, launch: Launch
     case KIND.kernel:
       return ofKernel(where, end, launch, signal);
     case KIND.launch:
-      return Number.isFinite(end.ref) ? (await toKernels(session, lanes, end, () => true, { correlation: end.ref }, NEAR[2]!, signal)).slice(0, 1) : [];
+      return Number.isFinite(end.ref) ? (await toKernels(where, end, { correlation: end.ref, reach: NEAR[2]! }, signal)).slice(0, 1) : [];
     case KIND.graph: {
-      const kernels = await toKernels(session, lanes, end, () => true, { correlation: end.ref }, 5e9, signal);
+      const kernels = await toKernels(where, end, { correlation: end.ref, reach: 5e9 }, signal);
       const runs = kernels.length ? [] : await find(session, lanesOf(lanes, [KIND.run]), end.start, end.start + end.duration + 5e9, same, signal);
       return [...kernels, ...runs.slice(0, 1).map((f) => ({ from: end, to: endOf(f) }))];
     }
@@ -103,7 +112,7 @@ export async function flowsOf(where: Where, lane: Lane, end: End, launch: Launch
       return by ? [{ from: endOf(by), to: end }] : [];
     }
     case KIND.scope:
-      return toKernels(session, lanes, end, (l) => l.scope === end.ref, {}, 50e6, signal);
+      return toKernels(where, end, { reach: 50e6, fits: (launch) => launch.scope === end.ref }, signal);
     case KIND.copy: {
       const by = await findBefore(session, lanesOf(lanes, [KIND.wait]), end.start, (f) => same(f) && f.start <= end.start, signal);
       return by ? [{ from: endOf(by), to: end }] : [];

@@ -1,7 +1,7 @@
 // marks.ts - what is drawn over the lanes: the selection, the event under the pointer, the range,
 // links between host and GPU, and the session's end.
 import { rowsWithin } from "./layout";
-import { TOP, xOf, type End, type Scene } from "./scene";
+import { TOP, xOf, type End, type Picked, type Scene } from "./scene";
 
 /** The position of a track on the canvas: top and height; pinned tracks come first. null: not
  * laid out. */
@@ -17,8 +17,8 @@ export function placeOf(scene: Scene, key: string): [number, number] | null {
   return null;
 }
 
-function outline(to: CanvasRenderingContext2D, scene: Scene, key: string, start: number, duration: number, colour: string, wide: number): void {
-  const place = placeOf(scene, key);
+function outline(to: CanvasRenderingContext2D, scene: Scene, { track, hit: { start, duration } }: Picked, colour: string, wide: number): void {
+  const place = placeOf(scene, track);
   if (!place) return;
   const x0 = Math.max(scene.side - 4, xOf(scene, start));
   const x1 = Math.min(scene.width + 4, Math.max(x0 + 3, xOf(scene, start + duration)));
@@ -56,8 +56,8 @@ export function paintMarks(to: CanvasRenderingContext2D, scene: Scene): void {
     to.globalAlpha = 1;
   }
   const { hover, selected } = scene;
-  if (hover) outline(to, scene, hover.track, hover.hit.start, hover.hit.duration, colours.text, 1);
-  if (selected) outline(to, scene, selected.track, selected.hit.start, selected.hit.duration, colours.accent, 2.5);
+  if (hover) outline(to, scene, hover, colours.text, 1);
+  if (selected) outline(to, scene, selected, colours.accent, 2.5);
   to.restore();
 }
 
