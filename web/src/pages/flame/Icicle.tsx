@@ -1,6 +1,6 @@
 // Icicle.tsx - a tree as rows of rectangles on a canvas, the root at the top: for stacks and for
 // scopes. It has mouse, keyboard and zoom; screen readers get the chosen rectangle as text.
-import { useEffect, useLayoutEffect, useMemo, useRef, useState, type CSSProperties } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, type CSSProperties, type RefObject } from "react";
 import { duration, percent } from "../../format/format";
 import { flameText as text } from "../../text/flame";
 import { coloursOf, type Colours } from "../../timeline/colours";
@@ -102,11 +102,75 @@ function textsIn(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[
   return texts;
 }
 
+/** The width of a box in px. It is known before the first paint, so that the picture has its height
+ * then and its rows do not push away what is below them. */
+function useWidth(box: RefObject<HTMLDivElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const measure = (): void => setWidth(box.current?.clientWidth ?? 0);
+    measure();
+    const watch = new ResizeObserver(measure);
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, [box]);
+  return width;
+}
+
+/** Draws the picture whenever something in it changes. */
+function usePicture(canvas: RefObject<HTMLCanvasElement | null>, tree: Tree, rects: readonly Rect[], height: number, look: Look): void {
+  const { width, row, font, colours, chosen, hover, found, paint, tone } = look;
+  useEffect(() => {
+    const to = canvas.current?.getContext("2d");
+    if (!to || width === 0) return;
+    const ratio = Math.min(3, window.devicePixelRatio || 1);
+    to.canvas.width = Math.round(width * ratio);
+    to.canvas.height = Math.round(height * ratio);
+  }, [canvas, width, height]);
+  useEffect(() => {
+    const to = canvas.current?.getContext("2d");
+    if (to && width > 0) draw(to, tree, rects, height, look);
+    // The look is made again at each render; its members say whether it is another one.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [canvas, tree, rects, width, height, row, font, colours, chosen, hover, found, paint, tone]);
+}
+
+/** Carries out a key. chosen: the frame from which it moves. False if the key has no meaning here. */
+function pressed(key: string, chosen: number, rects: readonly Rect[], { tree, focus, onFocus, onChoose }: Pick<Props, "tree" | "focus" | "onFocus" | "onChoose">): boolean {
+  const way = WAYS[key];
+  if (way) {
+    const next = step(tree, chosen, way);
+    onChoose(next);
+    // A chosen frame that the zoom hides becomes visible again.
+    if (!rects.some((rect) => rect.node === next)) onFocus(tree[next]!.parent < 0 ? 0 : tree[next]!.parent);
+  } else if (key === "Enter") onFocus(chosen);
+  else if (key === "Escape" && focus !== 0) {
+    onChoose(focus);
+    onFocus(Math.max(0, tree[focus]!.parent));
+  } else return false;
+  return true;
+}
+
+const partText = (tree: Tree, node: number): string => percent(tree[0]!.total > 0 ? tree[node]!.total / tree[0]!.total : null);
+
+/** The name and the numbers of the frame under the pointer, or else of the chosen one. */
+function ShownFrame({ tree, node, fullOf, caption }: Pick<Props, "tree" | "fullOf" | "caption"> & { node: number }) {
+  const { id, name, total, self } = tree[node]!;
+  const whole = fullOf?.(name) ?? name;
+  return (
+    <p className="icicle-shown small">
+      <span className="mono wrap" title={whole} data-name={whole}>{cut(name)}</span>{" "}
+      <span className="quiet number">
+        {caption ? caption(id) : `${duration(total)} · ${partText(tree, id)} · ${text.own(duration(self))}`}
+      </span>
+    </p>
+  );
+}
+
 export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, paint, tone = colourOf, fullOf, caption }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
-  const [width, setWidth] = useState(0);
+  const width = useWidth(box);
   const [hover, setHover] = useState(-1);
   const at = tree[chosen] ? chosen : 0;
   const rects = useMemo(() => (width > 0 ? rectsOf(tree, focus, LEAST / width, ROWS) : []), [tree, focus, width]);
@@ -115,57 +179,18 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
   const [row, font] = useMemo(() => [grown(ROW), axisFont()], [letters]);
   const height = rows * row;
   const colours = useMemo(() => coloursOf(token), [theme]);
-
-  // The height is set before the first paint, so that the rows do not push away what is below them.
-  useLayoutEffect(() => {
-    const measure = (): void => setWidth(box.current?.clientWidth ?? 0);
-    measure();
-    const watch = new ResizeObserver(measure);
-    watch.observe(box.current!);
-    return () => watch.disconnect();
-  }, []);
-
-  useEffect(() => {
-    const to = canvas.current?.getContext("2d");
-    if (!to || width === 0) return;
-    const ratio = Math.min(3, window.devicePixelRatio || 1);
-    to.canvas.width = Math.round(width * ratio);
-    to.canvas.height = Math.round(height * ratio);
-  }, [width, height]);
-  useEffect(() => {
-    const to = canvas.current?.getContext("2d");
-    if (to && width > 0) draw(to, tree, rects, height, { colours, width, row, font, chosen: at, hover, found, paint, tone });
-  }, [tree, rects, width, height, row, font, colours, at, hover, found, paint, tone]);
+  usePicture(canvas, tree, rects, height, { colours, width, row, font, chosen: at, hover, found, paint, tone });
 
   const under = (event: { clientX: number; clientY: number }): number => {
     const place = canvas.current!.getBoundingClientRect();
     return rectAt(rects, (event.clientX - place.left) / width, Math.floor((event.clientY - place.top) / row))?.node ?? -1;
   };
-  function key(event: React.KeyboardEvent): void {
-    const way = WAYS[event.key];
-    if (way) {
-      const next = step(tree, at, way);
-      onChoose(next);
-      // A chosen frame that the zoom hides becomes visible again.
-      if (!rects.some((rect) => rect.node === next)) onFocus(tree[next]!.parent < 0 ? 0 : tree[next]!.parent);
-    } else if (event.key === "Enter") onFocus(at);
-    else if (event.key === "Escape" && focus !== 0) {
-      onChoose(focus);
-      onFocus(Math.max(0, tree[focus]!.parent));
-    } else return;
-    event.preventDefault();
-  }
-  const shown = tree[hover] ?? tree[at]!;
-  const whole = fullOf?.(shown.name) ?? shown.name;
-  const part = (node: number): string => percent(tree[0]!.total > 0 ? tree[node]!.total / tree[0]!.total : null);
+  const key = (event: React.KeyboardEvent): void => {
+    if (pressed(event.key, at, rects, { tree, focus, onFocus, onChoose })) event.preventDefault();
+  };
   return (
     <div className="icicle">
-      <p className="icicle-shown small">
-        <span className="mono wrap" title={whole} data-name={whole}>{cut(shown.name)}</span>{" "}
-        <span className="quiet number">
-          {caption ? caption(shown.id) : `${duration(shown.total)} · ${part(shown.id)} · ${text.own(duration(shown.self))}`}
-        </span>
-      </p>
+      <ShownFrame tree={tree} node={tree[hover] ? hover : at} fullOf={fullOf} caption={caption} />
       <div className="icicle-box" ref={box} style={{ "--icicle-row": `${row}px` } as CSSProperties} tabIndex={0} role="application" aria-label={label} onKeyDown={key}>
         <canvas
           ref={canvas}
@@ -182,7 +207,7 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
         />
       </div>
       <p className="hidden-label" aria-live="polite">
-        {caption ? `${cut(tree[at]!.name)}: ${caption(at)}` : text.node(cut(tree[at]!.name), duration(tree[at]!.total), part(at))}
+        {caption ? `${cut(tree[at]!.name)}: ${caption(at)}` : text.node(cut(tree[at]!.name), duration(tree[at]!.total), partText(tree, at))}
       </p>
     </div>
   );
