@@ -27,25 +27,33 @@ interface Props {
   onShortcuts: () => void;
 }
 
-export function Palette({ place, me, onClose, onShortcuts }: Props) {
-  const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
-  const list = useId();
+const entryTo = (key: string, label: string, note: string, address: string): Entry => ({ key, text: label, note, run: () => go(address) });
+
+/** The pages, views and commands that have `text` in their names, and the sessions that the server
+ * finds by it. */
+function useEntries(text: string, { place, me, onShortcuts }: Props): Entry[] {
   const found = useApi("sessions", { text: text.slice(0, 256), limit: 8 });
-  const to = (key: string, label: string, note: string, address: string): Entry => ({ key, text: label, note, run: () => go(address) });
   const fixed: Entry[] = [
-    ...pagesFor(me).map(({ page, name }) => to(page, name, en.palette.go, href(page))),
-    ...(place.path.session ? TABS.map((tab) => to(tab.id, en.session.tabs[tab.id]!, en.palette.go, viewFrom(place, tab.id))) : []),
+    ...pagesFor(me).map(({ page, name }) => entryTo(page, name, en.palette.go, href(page))),
+    ...(place.path.session ? TABS.map((tab) => entryTo(tab.id, en.session.tabs[tab.id]!, en.palette.go, viewFrom(place, tab.id))) : []),
     { key: "theme", text: en.palette.theme, note: "t", run: toggle },
     { key: "shortcuts", text: en.palette.shortcuts, note: "?", run: onShortcuts },
   ];
   const words = text.toLowerCase();
-  const entries = [
+  return [
     ...fixed.filter((entry) => entry.text.toLowerCase().includes(words)),
     ...(found.data?.rows ?? []).map((row) =>
-      to(row.id, row.app || row.id, `${row.host} · ${date(row.started)} · ${row.id.slice(0, 8)}`, href("session", { session: row.id, tab: "insights" })),
+      entryTo(row.id, row.app || row.id, `${row.host} · ${date(row.started)} · ${row.id.slice(0, 8)}`, href("session", { session: row.id, tab: "insights" })),
     ),
   ];
+}
+
+export function Palette(props: Props) {
+  const { onClose } = props;
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const list = useId();
+  const entries = useEntries(text, props);
   const chosen = Math.min(at, entries.length - 1);
 
   function run(entry: Entry | undefined) {
