@@ -37,29 +37,68 @@ function onWheel(engine: Engine, event: WheelEvent, x: number, y: number): void 
 
 type Drag = { kind: "pan" | "range" | "pinch"; x: number; y: number; from: number; far: boolean; apart: number };
 
-function pointers(engine: Engine, scroller: HTMLElement, commands: Commands): () => void {
-  const down = new Map<number, { x: number; y: number }>();
-  let drag: Drag | null = null;
-  const at = (event: MouseEvent): { x: number; y: number } => {
-    const box = scroller.getBoundingClientRect();
-    const { unit } = engine.scene;
-    return { x: (event.clientX - box.left) / unit, y: (event.clientY - box.top) / unit };
-  };
-  const apart = (): number => {
-    const [a, b] = [...down.values()];
-    return a && b ? Math.max(10, Math.hypot(a.x - b.x, a.y - b.y)) : 0;
-  };
+type Listener = readonly [name: string, act: (event: never) => void, options?: AddEventListenerOptions];
 
-  function press(event: PointerEvent): void {
-    const p = at(event);
+/** Adds listeners; the returned function removes them. */
+function addAll(target: EventTarget, listeners: readonly Listener[]): () => void {
+  for (const [name, act, options] of listeners) target.addEventListener(name, act as EventListener, options);
+  return () => listeners.forEach(([name, act]) => target.removeEventListener(name, act as EventListener));
+}
+
+interface Point {
+  x: number; // units
+  y: number;
+}
+
+/** The mouse and fingers over the lanes. */
+class Pointers {
+  private readonly down = new Map<number, Point>();
+  private drag: Drag | null = null;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly scroller: HTMLElement,
+    private readonly commands: Commands,
+  ) {}
+
+  listen(): () => void {
+    return addAll(this.scroller, [
+      ["pointerdown", (event: PointerEvent) => this.press(event)],
+      ["pointermove", (event: PointerEvent) => this.move(event)],
+      ["pointerup", (event: PointerEvent) => this.lift(event)],
+      ["pointercancel", (event: PointerEvent) => this.lift(event)],
+      ["pointerleave", () => this.engine.unpoint()],
+      ["dblclick", (event: MouseEvent) => this.twice(event)],
+      ["wheel", (event: WheelEvent) => this.wheel(event), { passive: false }],
+      ["scroll", () => this.engine.scrolled(), { passive: true }],
+    ]);
+  }
+
+  private at(event: MouseEvent): Point {
+    const box = this.scroller.getBoundingClientRect();
+    const { unit } = this.engine.scene;
+    return { x: (event.clientX - box.left) / unit, y: (event.clientY - box.top) / unit };
+  }
+
+  /** The distance between two fingers. */
+  private apart(): number {
+    const [a, b] = [...this.down.values()];
+    return a && b ? Math.max(10, Math.hypot(a.x - b.x, a.y - b.y)) : 0;
+  }
+
+  private press(event: PointerEvent): void {
+    const { engine, scroller, down } = this;
+    const p = this.at(event);
     if (event.button !== 0 || p.x * engine.scene.unit > scroller.clientWidth) return;
     down.set(event.pointerId, p);
     scroller.setPointerCapture(event.pointerId);
     const range = (p.y < TOP || event.shiftKey) && p.x > engine.scene.side;
-    drag = { kind: down.size === 2 ? "pinch" : range ? "range" : "pan", ...p, from: timeAt(engine.scene, p.x), far: down.size === 2, apart: apart() };
+    this.drag = { kind: down.size === 2 ? "pinch" : range ? "range" : "pan", ...p, from: timeAt(engine.scene, p.x), far: down.size === 2, apart: this.apart() };
   }
-  function move(event: PointerEvent): void {
-    const p = at(event);
+
+  private move(event: PointerEvent): void {
+    const { engine, down, drag } = this;
+    const p = this.at(event);
     const before = down.get(event.pointerId);
     if (!drag || !before) {
       engine.point(p.x, p.y);
@@ -69,7 +108,7 @@ function pointers(engine: Engine, scroller: HTMLElement, commands: Commands): ()
     drag.far ||= Math.hypot(p.x - drag.x, p.y - drag.y) >= CLICK_PX;
     if (!drag.far) return;
     if (drag.kind === "pinch") {
-      const now = apart();
+      const now = this.apart();
       engine.zoom(drag.apart / now, ([...down.values()][0]!.x + p.x) / 2);
       drag.apart = now;
     } else if (drag.kind === "range") {
@@ -78,43 +117,29 @@ function pointers(engine: Engine, scroller: HTMLElement, commands: Commands): ()
     } else {
       engine.unpoint();
       engine.pan(before.x - p.x);
-      if (event.pointerType !== "touch") scroller.scrollTop += (before.y - p.y) * engine.scene.unit;
+      if (event.pointerType !== "touch") this.scroller.scrollTop += (before.y - p.y) * engine.scene.unit;
     }
   }
-  function lift(event: PointerEvent): void {
-    const was = drag;
-    down.delete(event.pointerId);
-    if (down.size === 0) drag = null;
-    if (!was || down.size > 0) return;
-    if (was.kind === "range" && was.far) engine.rangeDone();
-    else if (!was.far && event.type === "pointerup") click(engine, commands, was.x, was.y);
+
+  private lift(event: PointerEvent): void {
+    const was = this.drag;
+    this.down.delete(event.pointerId);
+    if (this.down.size === 0) this.drag = null;
+    if (!was || this.down.size > 0) return;
+    if (was.kind === "range" && was.far) this.engine.rangeDone();
+    else if (!was.far && event.type === "pointerup") click(this.engine, this.commands, was.x, was.y);
   }
-  function twice(event: MouseEvent): void {
-    const p = at(event);
-    const picked = engine.pickAt(p.x, p.y);
-    if (picked) engine.go(around(picked.hit.start, picked.hit.duration));
+
+  private wheel(event: WheelEvent): void {
+    const p = this.at(event);
+    onWheel(this.engine, event, p.x, p.y);
   }
-  const leave = (): void => engine.unpoint();
-  const wheel = (event: WheelEvent): void => onWheel(engine, event, at(event).x, at(event).y);
-  const scroll = (): void => engine.scrolled();
-  scroller.addEventListener("pointerdown", press);
-  scroller.addEventListener("pointermove", move);
-  scroller.addEventListener("pointerup", lift);
-  scroller.addEventListener("pointercancel", lift);
-  scroller.addEventListener("pointerleave", leave);
-  scroller.addEventListener("dblclick", twice);
-  scroller.addEventListener("wheel", wheel, { passive: false });
-  scroller.addEventListener("scroll", scroll, { passive: true });
-  return () => {
-    scroller.removeEventListener("pointerdown", press);
-    scroller.removeEventListener("pointermove", move);
-    scroller.removeEventListener("pointerup", lift);
-    scroller.removeEventListener("pointercancel", lift);
-    scroller.removeEventListener("pointerleave", leave);
-    scroller.removeEventListener("dblclick", twice);
-    scroller.removeEventListener("wheel", wheel);
-    scroller.removeEventListener("scroll", scroll);
-  };
+
+  private twice(event: MouseEvent): void {
+    const p = this.at(event);
+    const picked = this.engine.pickAt(p.x, p.y);
+    if (picked) this.engine.go(around(picked.hit.start, picked.hit.duration));
+  }
 }
 
 function click(engine: Engine, commands: Commands, x: number, y: number): void {
@@ -175,14 +200,11 @@ function keys(engine: Engine, commands: Commands): () => void {
     held.clear();
     go();
   }
-  window.addEventListener("keydown", press);
-  window.addEventListener("keyup", lift);
-  window.addEventListener("blur", blur);
-  return () => {
-    window.removeEventListener("keydown", press);
-    window.removeEventListener("keyup", lift);
-    window.removeEventListener("blur", blur);
-  };
+  return addAll(window, [
+    ["keydown", press],
+    ["keyup", lift],
+    ["blur", blur],
+  ]);
 }
 
 function command(engine: Engine, commands: Commands, event: KeyboardEvent, key: string): boolean {
@@ -260,22 +282,17 @@ function miniature(engine: Engine, mini: HTMLCanvasElement): () => void {
     event.preventDefault();
     engine.zoom(Math.exp(wheelPx(event.deltaY, event.deltaMode) * ZOOM_PER_PX));
   };
-  mini.addEventListener("pointerdown", press);
-  mini.addEventListener("pointermove", move);
-  mini.addEventListener("pointerup", lift);
-  mini.addEventListener("pointercancel", lift);
-  mini.addEventListener("wheel", wheel, { passive: false });
-  return () => {
-    mini.removeEventListener("pointerdown", press);
-    mini.removeEventListener("pointermove", move);
-    mini.removeEventListener("pointerup", lift);
-    mini.removeEventListener("pointercancel", lift);
-    mini.removeEventListener("wheel", wheel);
-  };
+  return addAll(mini, [
+    ["pointerdown", press],
+    ["pointermove", move],
+    ["pointerup", lift],
+    ["pointercancel", lift],
+    ["wheel", wheel, { passive: false }],
+  ]);
 }
 
 /** Connects all input; the returned function disconnects it. */
 export function listen(engine: Engine, scroller: HTMLElement, mini: HTMLCanvasElement, commands: Commands): () => void {
-  const ends = [pointers(engine, scroller, commands), keys(engine, commands), miniature(engine, mini)];
+  const ends = [new Pointers(engine, scroller, commands).listen(), keys(engine, commands), miniature(engine, mini)];
   return () => ends.forEach((end) => end());
 }
