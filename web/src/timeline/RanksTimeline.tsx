@@ -9,14 +9,11 @@ import { count, duration } from "../format/format";
 import { go, href, usePlace } from "../router/router";
 import { timelineText as text } from "../text/timeline";
 import { KeySheet, ProblemView } from "../ui/parts";
-import { token, useTheme } from "../ui/theme";
 import { exactTime } from "./axis";
-import { coloursOf } from "./colours";
+import { Canvases, useCanvases } from "./Canvases";
 import { fullOf } from "./Details";
 import type { Engine } from "./engine";
-import { listen } from "./input";
 import { groupOfRank, KIND, type Group, type Lane, type Owners } from "./lanes";
-import { workerLine } from "./line";
 import { boundsOf, closedOf, lanesOfRank, numberOf, openText, ownersOf, tracksOfRanks, viewOfRank, type Rank } from "./ranks";
 import type { Head } from "./scene";
 import { put, QUERY, useEngine } from "./TimelineTab";
@@ -163,48 +160,64 @@ function useAddress(engine: Engine, ready: boolean, ranks: number): void {
   }, [ready, shown, ranks]);
 }
 
-export function RanksTimeline({ session, ranks, cut, more }: Props) {
-  const engine = useEngine(session.id);
-  const theme = useTheme();
-  const { query } = usePlace();
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const scroller = useRef<HTMLDivElement>(null);
-  const mini = useRef<HTMLCanvasElement>(null);
-  const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
+/** The lanes and rows of the ranks, as far as they have arrived. Streams are asked for when a rank is
+ * opened. */
+function useRows(engine: Engine, ranks: readonly Rank[]) {
+  const closed = useSyncExternalStore(engine.subscribe, () => engine.shown.closed);
   const { answers, problem, again } = useEach("lanes", ranks, useMemo(() => ranks.map((_, at) => at), [ranks]));
-  const opened = ranks.map((_, at) => at).filter((at) => !shown.closed.has(groupOfRank(at)) && answers.has(at));
+  const opened = ranks.map((_, at) => at).filter((at) => !closed.has(groupOfRank(at)) && answers.has(at));
   const streams = useEach("streams", ranks, opened).answers;
   const lanes = useMemo(() => ranks.flatMap((rank, number): Lane[] => (answers.has(number) ? lanesOfRank(rank, number, answers.get(number)!) : [])), [ranks, answers]);
   const owners = useMemo(() => new Map([...streams].map(([number, answer]): [number, Owners] => [number, ownersOf(answer)])), [streams]);
   const tracks = useMemo(() => tracksOfRanks(lanes, owners), [lanes, owners]);
-  const busy = useMemo(() => new Set(lanes.map((lane) => lane.rank?.number)), [lanes]);
-  const latest = useRef(ranks);
-  latest.current = ranks;
+  return { answers, problem, again, lanes, tracks };
+}
 
-  useEffect(() => {
-    engine.open(workerLine);
-    engine.attach({ canvas: canvas.current!, scroller: scroller.current!, mini: mini.current! });
-    const nothing = (): void => undefined;
-    const open = (group: Group): void => {
-      const rank = latest.current[numberOf(group)];
-      const view = rank && viewOfRank(rank, engine.scene.view);
-      if (rank) go(href("session", { session: rank.session.id, tab: "timeline" }, view ? { [QUERY.at]: rangeText(view) } : {}));
-    };
-    const end = listen(engine, scroller.current!, mini.current!, { hit: nothing, event: nothing, clear: nothing, open: (row) => open(row.category) });
-    return () => {
-      end();
-      engine.close();
-    };
-  }, [engine]);
-  useEffect(() => engine.setColours(coloursOf(token)), [engine, theme]);
-  useEffect(() => engine.setWishes([], closedOf(ranks.length, query.get(QUERY.open))), [engine, ranks.length]); // eslint-disable-line react-hooks/exhaustive-deps
-  useEffect(() => {
-    Object.assign(window, { gpuflTimeline: engine }); // bench/web and the tests read its frames
-  }, [engine]);
+/** Titles of the ranks, which stand over their rows. */
+function useHeads(engine: Engine, ranks: readonly Rank[], { answers, lanes }: Pick<ReturnType<typeof useRows>, "answers" | "lanes">): void {
+  const busy = useMemo(() => new Set(lanes.map((lane) => lane.rank?.number)), [lanes]);
   useEffect(() => {
     const head = (rank: Rank, at: number): [Group, Head] => [groupOfRank(at), { title: rank.title, note: answers.has(at) && !busy.has(at) ? text.rankNone : rank.note, pending: !answers.has(at) }];
     engine.setHeads(new Map(ranks.map(head)), text.miniRank);
   }, [engine, ranks, answers, busy]);
+}
+
+/** Goes to a rank's own timeline at the same place. */
+function openRank(engine: Engine, rank: Rank | undefined): void {
+  const view = rank && viewOfRank(rank, engine.scene.view);
+  if (rank) go(href("session", { session: rank.session.id, tab: "timeline" }, view ? { [QUERY.at]: rangeText(view) } : {}));
+}
+
+function Status({ engine, lanes, loading }: { engine: Engine; lanes: number; loading: boolean }) {
+  const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
+  return (
+    <div className="tl-status small">
+      <span className="quiet number" role="status">
+        {text.summary(exactTime(Math.max(shown.bounds.from, shown.view.from)), exactTime(Math.min(shown.bounds.to, shown.view.to)), String(lanes))}
+      </span>
+      <span className="quiet">{shown.pending > 0 || loading ? text.loading : text.loaded}</span>
+      {shown.problem && (
+        <span className="tl-problem" role="alert">
+          {text.problem} {shown.problem.message}{" "}
+          <button type="button" className="button" onClick={() => engine.again()}>
+            {text.again}
+          </button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+const nothing = (): void => undefined;
+
+export function RanksTimeline({ session, ranks, cut, more }: Props) {
+  const engine = useEngine(session.id);
+  const { query } = usePlace();
+  const rows = useRows(engine, ranks);
+  const { answers, problem, again, lanes, tracks } = rows;
+  const boxes = useCanvases(engine, { hit: nothing, event: nothing, clear: nothing, open: (row) => openRank(engine, ranks[numberOf(row.category)]) });
+  useEffect(() => engine.setWishes([], closedOf(ranks.length, query.get(QUERY.open))), [engine, ranks.length]); // eslint-disable-line react-hooks/exhaustive-deps
+  useHeads(engine, ranks, rows);
   useEffect(() => engine.setData(lanes, tracks, boundsOf(ranks)), [engine, lanes, tracks, ranks]);
   useAddress(engine, tracks.length > 0, ranks.length);
 
@@ -213,28 +226,10 @@ export function RanksTimeline({ session, ranks, cut, more }: Props) {
       <h2 className="hidden-label">{text.ranks}</h2>
       <Tools engine={engine} ranks={ranks.length} cut={cut} more={more} />
       {problem && <ProblemView problem={problem} again={again} />}
-      <div className="panel tl-stage">
-        <canvas className="tl-mini" ref={mini} role="img" aria-label={text.mini} />
-        <div className="tl-scroll" ref={scroller} tabIndex={0} role="application" aria-label={text.ranksCanvas} aria-describedby="tl-lanes">
-          <canvas className="tl-canvas" ref={canvas} aria-hidden="true" />
-          <div />
-        </div>
+      <Canvases boxes={boxes} label={text.ranksCanvas}>
         <Tip engine={engine} ranks={ranks} />
-      </div>
-      <div className="tl-status small">
-        <span className="quiet number" role="status">
-          {text.summary(exactTime(Math.max(shown.bounds.from, shown.view.from)), exactTime(Math.min(shown.bounds.to, shown.view.to)), String(lanes.length))}
-        </span>
-        <span className="quiet">{shown.pending > 0 || answers.size < ranks.length ? text.loading : text.loaded}</span>
-        {shown.problem && (
-          <span className="tl-problem" role="alert">
-            {text.problem} {shown.problem.message}{" "}
-            <button type="button" className="button" onClick={() => engine.again()}>
-              {text.again}
-            </button>
-          </span>
-        )}
-      </div>
+      </Canvases>
+      <Status engine={engine} lanes={lanes.length} loading={answers.size < ranks.length} />
       <ul className="hidden-label" id="tl-lanes">
         {ranks.map((rank) => (
           <li key={rank.session.id}>{`${rank.title}: ${rank.note}, ${duration(rank.length)}`}</li>

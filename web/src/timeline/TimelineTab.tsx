@@ -1,6 +1,6 @@
 // TimelineTab.tsx - the timeline's page: the canvas, its tools, and the selection. The engine draws
 // the canvas; React renders everything that does not move. The address has all of what is shown.
-import { useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
+import { useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode, type RefObject } from "react";
 import type { RowSession } from "../api/schema";
 import { onSession, useApi, useMade } from "../api/use";
 import { vendorOf } from "../api/vendor";
@@ -15,9 +15,10 @@ import { system } from "../text/system";
 import { timelineText as text } from "../text/timeline";
 import { Pick } from "../ui/forms";
 import { Empty, KeySheet, ProblemView, Search, Skeleton } from "../ui/parts";
-import { token, useTheme } from "../ui/theme";
+import { token } from "../ui/theme";
 import { exactTime } from "./axis";
 import { BookmarkList, BookmarksContext, BookmarkTip, ListButton, useBookmarks, useList } from "./BookmarkList";
+import { Canvases, useCanvases } from "./Canvases";
 import { coloursOf } from "./colours";
 import { Details, fullOf, laneTitle, titleOf } from "./Details";
 import { Engine } from "./engine";
@@ -25,12 +26,10 @@ import type { Reveal } from "./shown";
 import { eventAt, longestOf, neighbourOf, waitsOf, type Found } from "./events";
 import { reveal, useFinder, type Finder } from "./finder";
 import type { Sample } from "./hit";
-import { listen } from "./input";
 import { CATEGORIES, extent, inOrder, KIND, laneOf, lookLanes, ofServer, tracksOf, type Category, type Lane, type Owners, type Track } from "./lanes";
 import { Lines, longestGap, NO_LINES } from "./lines";
 import { OutsideContext, type Outside } from "./outside";
 import { Range } from "./Range";
-import { workerLine } from "./line";
 import type { Picked } from "./scene";
 import { SourceWindow } from "./Stack";
 import { TINTS, type Tint } from "./tint";
@@ -251,22 +250,13 @@ function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
  * when it comes to rest. */
 function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], lines: Lines, live: boolean): void {
   const { query } = usePlace();
-  const said = useRef<string | null>(null);
-  const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
   const at = query.get(QUERY.at);
   const range = query.get(QUERY.range);
   const selected = query.get(QUERY.selected);
   const show = query.get(QUERY.show);
-  const begun = useRef(false);
-  const waiting = useRef(false); // whether the event that the address names is still under way
-  const sum = useRef<{ lane: string; at: number } | null>(null); // the place that the address names, until it is loaded
-
-  useEffect(() => {
-    if (!ready || at === said.current) return;
-    said.current = at;
-    const view = rangeOf(at);
-    if (view) engine.setView(view);
-  }, [engine, ready, at]);
+  const pending: Pending = { said: useRef(null), begun: useRef(false), waiting: useRef(false), sum: useRef(null) };
+  const { begun, waiting, sum } = pending;
+  useView(engine, ready, at, pending.said);
 
   useEffect(() => {
     if (!ready || begun.current) return;
@@ -306,15 +296,43 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
     // Runs once, with what the address said then.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [engine, ready]);
+  useSum(engine, pending);
+  useWriting(engine, ready, pending);
+}
 
+/** What the address named and is not shown yet, and what this page itself wrote into it. */
+interface Pending {
+  said: RefObject<string | null>; // the view that this page wrote last
+  begun: RefObject<boolean>;
+  waiting: RefObject<boolean>; // whether the event that the address names is still under way
+  sum: RefObject<{ lane: string; at: number } | null>; // the place that the address names, until it is loaded
+}
+
+/** Moves the view to where the address says, unless the address has it from the view. */
+function useView(engine: Engine, ready: boolean, at: string | null, said: Pending["said"]): void {
+  useEffect(() => {
+    if (!ready || at === said.current) return;
+    said.current = at;
+    const view = rangeOf(at);
+    if (view) engine.setView(view);
+  }, [engine, ready, at, said]);
+}
+
+/** Selects what is at the place that the address names, as soon as the place is loaded. */
+function useSum(engine: Engine, { sum, waiting }: Pending): void {
+  const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
   useEffect(() => {
     if (!sum.current || (!shown.selected && (shown.rests === 0 || shown.pending > 0))) return;
     const { lane, at: middle } = sum.current;
     sum.current = null;
     waiting.current = false;
     if (!shown.selected) engine.selectAt(lane, middle); // otherwise something was selected in the meantime
-  }, [engine, shown]);
+  }, [engine, shown, sum, waiting]);
+}
 
+/** Writes into the address what the engine shows when it comes to rest. */
+function useWriting(engine: Engine, ready: boolean, { said, begun, waiting }: Pending): void {
+  const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
   useEffect(() => {
     if (!ready || !begun.current || shown.rests === 0) return;
     const whole = shown.view.from <= shown.bounds.from && shown.view.to >= shown.bounds.to;
@@ -330,7 +348,7 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
       [QUERY.follow]: shown.follow ? "1" : null,
       [QUERY.scroll]: shown.scroll || null,
     });
-  }, [ready, shown]);
+  }, [ready, shown, said, begun, waiting]);
 }
 
 const linesOf = (document: unknown): Lines => new Lines(document);
@@ -429,12 +447,29 @@ interface StageProps {
   more: ReactNode;
 }
 
+/** Goes to the first hit of a link to what is searched for, once there are lanes. */
+function useFirstHit(finder: Finder, find: string, ready: boolean): void {
+  const goOn = useRef(find !== "" && ![QUERY.at, QUERY.selected].some((name) => new URLSearchParams(location.search).has(name)));
+  useEffect(() => {
+    if (!goOn.current || !ready) return;
+    goOn.current = false;
+    finder.run(true);
+  }, [finder, ready]);
+}
+
+/** Which rows are pinned, closed or left out. words: of the filter. all: whether the rows of all
+ * samples are shown. */
+function useWishes(engine: Engine, tracks: readonly Track[], words: string, all: boolean): void {
+  useEffect(() => {
+    const query = new URLSearchParams(location.search);
+    const pinned = engine.shown.pinned.length ? engine.shown.pinned : (query.get(QUERY.pinned) ?? "").split(",").filter(Boolean);
+    const closed = engine.shown.closed.size ? engine.shown.closed : new Set((query.get(QUERY.closed) ?? "").split(",").filter((word): word is Category => (CATEGORIES as readonly string[]).includes(word)));
+    engine.setWishes(pinned, closed, (track) => (words ? !`${track.title} ${track.note}`.toLowerCase().includes(words) : !all && isMinor(track)));
+  }, [engine, tracks, words, all]);
+}
+
 function Stage({ session, lanes, lines, owners, metrics, length, live, find, rows, more }: StageProps) {
   const engine = useEngine(session.id);
-  const theme = useTheme();
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const scroller = useRef<HTMLDivElement>(null);
-  const mini = useRef<HTMLCanvasElement>(null);
   const finder = useFinder(engine, find);
   const bookmarks = useBookmarks(engine);
   const tracks = useMemo(() => tracksOf(lanes, metrics, owners, lines.causes), [lanes, metrics, owners, lines]);
@@ -442,51 +477,25 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
   const [all] = useQuery(QUERY.metrics);
   const round = useSyncExternalStore(who.subscribe, () => who.round); // changes after a new login
   useEffect(() => engine.again(), [engine, round]);
-  const goOn = useRef(find !== "" && ![QUERY.at, QUERY.selected].some((name) => new URLSearchParams(location.search).has(name))); // a link to what is searched for
-  useEffect(() => {
-    if (!goOn.current || tracks.length === 0) return;
-    goOn.current = false;
-    finder.run(true);
-  }, [finder, tracks]);
-  const latest = useRef({ lanes, finder });
-  latest.current = { lanes, finder };
-
-  useEffect(() => {
-    engine.open(workerLine);
-    engine.attach({ canvas: canvas.current!, scroller: scroller.current!, mini: mini.current! });
-    const end = listen(engine, scroller.current!, mini.current!, {
-      hit: (forward) => latest.current.finder.run(forward),
-      event: (forward) => stepEvent(engine, latest.current.lanes, forward),
-      clear: () => {
-        engine.select(null);
-        engine.setRange(null);
-        engine.rangeDone();
-      },
-    });
-    return () => {
-      end();
-      engine.close();
-    };
-  }, [engine]);
+  useFirstHit(finder, find, tracks.length > 0);
+  const boxes = useCanvases(engine, {
+    hit: (forward) => finder.run(forward),
+    event: (forward) => stepEvent(engine, lanes, forward),
+    clear: () => {
+      engine.select(null);
+      engine.setRange(null);
+      engine.rangeDone();
+    },
+  });
   engine.names.words = wordsOf(vendorOf(session)).events;
-  useEffect(() => engine.setColours(coloursOf(token)), [engine, theme]);
   useEffect(() => engine.setLines(lines), [engine, lines]);
   useEffect(() => engine.setTint(TINTS.find((one): one is Tint => one === tint) ?? "name"), [engine, tint]);
   useEffect(() => engine.setPeriod(metrics.period(length)), [engine, metrics, length]);
   useEffect(() => {
-    Object.assign(window, { gpuflTimeline: engine }); // bench/web and the tests read its frames
-  }, [engine]);
-  useEffect(() => {
     const [from, to] = extent(lanes, length);
     engine.setData(lanes, tracks, { from, to });
   }, [engine, lanes, tracks, length]);
-  useEffect(() => {
-    const words = rows.toLowerCase();
-    const query = new URLSearchParams(location.search);
-    const pinned = engine.shown.pinned.length ? engine.shown.pinned : (query.get(QUERY.pinned) ?? "").split(",").filter(Boolean);
-    const closed = engine.shown.closed.size ? engine.shown.closed : new Set((query.get(QUERY.closed) ?? "").split(",").filter((word): word is Category => (CATEGORIES as readonly string[]).includes(word)));
-    engine.setWishes(pinned, closed, (track) => (words ? !`${track.title} ${track.note}`.toLowerCase().includes(words) : all !== "all" && isMinor(track)));
-  }, [engine, rows, tracks, all]);
+  useWishes(engine, tracks, rows.toLowerCase(), all === "all");
   useAddress(engine, tracks.length > 0, lanes, lines, live);
 
   return (
@@ -496,14 +505,9 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
         <Tools engine={engine} live={live} find={find} setFind={(value) => put({ [QUERY.find]: value })} finder={finder} rows={rows} setRows={(value) => put({ [QUERY.rows]: value })} more={more} />
         <div className="tl-main">
           <div className="tl-left">
-            <div className="panel tl-stage">
-              <canvas className="tl-mini" ref={mini} role="img" aria-label={text.mini} />
-              <div className="tl-scroll" ref={scroller} tabIndex={0} role="application" aria-label={text.canvas} aria-describedby="tl-lanes">
-                <canvas className="tl-canvas" ref={canvas} aria-hidden="true" />
-                <div />
-              </div>
+            <Canvases boxes={boxes} label={text.canvas}>
               <Tip engine={engine} notes={wordsOf(vendorOf(session)).notes} />
-            </div>
+            </Canvases>
             <Status engine={engine} lanes={lanes.length} />
           </div>
           <Aside engine={engine} />
