@@ -139,8 +139,8 @@ const inTurn = (...acts) => async (page) => {
   for (const act of acts) await act(page);
 };
 
-/** The actions on each page, and what the address has after them. */
-const VIEWS = (deep) => [
+/** Pages of the workspace: their actions, and what the address has after them. */
+const pageViews = (deep) => [
   ["/sessions", ["text", "app", "state", "since", "label", "sort", "columns", "chosen"], async (page) => {
     await page.locator(".menu-plain summary").click();
     await page.getByRole("checkbox", { name: "User" }).check();
@@ -167,6 +167,10 @@ const VIEWS = (deep) => [
   ["/", ["view", "sort", "show", "by", "from", "to"], inTurn(press("Table"), press("Power"), (page) => page.getByRole("group", { name: "Show", exact: true }).getByRole("button").nth(1).click(), press("By application"), press("90 days"), (page) => dragged(page, "svg.days", 60))],
   ["/hosts/made", ["from", "to"], inTurn(press("90 days"), (page) => dragged(page, "svg.days", 60))],
   ["/alerts", ["edit"], press(/^Change|^Edit/)],
+];
+
+/** Views of a session: their actions, and what the address has after them. */
+const sessionViews = (deep) => [
   [`/sessions/${H200}/insights`, ["line"], press("train_loop.cu:235")],
   [`/sessions/${deep}/kernels`, ["search", "group", "open", "sort"], inTurn((page) => fill(page, "Search", "gemm"), press("Without template arguments"), press(/gemm_kernel/), press("Calls"))],
   [`/sessions/${deep}/kernels`, ["group", "patterns", "peek"], inTurn(press(/^Launches of/), press("By patterns"), (page) => fill(page, "Patterns of names", "gemm, *norm*"))],
@@ -184,6 +188,10 @@ const VIEWS = (deep) => [
   }],
   [`/sessions/${deep}/system`, ["at"], (page) => dragged(page, ".u-over", 60)],
   [`/sessions/${H200}/raw`, ["record"], (page) => page.getByRole("combobox").first().selectOption({ index: 2 })],
+];
+
+/** The timeline: its actions, and what the address has after them. */
+const TIMELINE_VIEWS = [
   [`/sessions/${H200}/timeline`, ["at", "range", "sel", "pin", "find", "rows"], async (page) => {
     await fill(page, "Search events", "matmul");
     await inAddress(page, ["find"]);
@@ -223,6 +231,8 @@ const VIEWS = (deep) => [
     await page.locator(".tl-below h2").first().waitFor();
   }],
 ];
+
+const VIEWS = (deep) => [...pageViews(deep), ...sessionViews(deep), ...TIMELINE_VIEWS];
 
 /** The views of a kernel's page, reached by its own links. */
 async function kernelPage(page, fresh, deep) {

@@ -24,9 +24,8 @@ export function header(id, channel, app, { host, real, engine = "Trace" } = AT) 
 /** A line of JSON. The clock's values need 64 bits, so that the record has them as texts, which become numbers here. */
 export const lineOf = (record) => `${JSON.stringify(record).replace(/"((?:clock_)?real)":"(\d+)"/, '"$1":$2')}\n`;
 
-export const session = (id, app, at = AT) => ({
-  id,
-  app,
+/** Makes lines of the device channel: kernels and graphs. */
+const workLines = (id, app, at) => ({
   /** Lines of the device channel with these kernels: [start since the session's start, duration, stream, name]. */
   kernels(list, { streams, names }) {
     const ids = names.map((_, at) => at + 10);
@@ -57,7 +56,11 @@ export const session = (id, app, at = AT) => ({
       correlation: deltas(list.map((_, at) => at + 800_001)), scope: zeros, stack: zeros, thread: null,
     });
   },
-  /** Lines that follow those of kernels(): allocations and frees, [time, bytes (negative: freed), address]. */
+});
+
+/** Makes lines that follow those of kernels(): of memory. */
+const MEMORY_LINES = {
+  /** Allocations and frees, [time, bytes (negative: freed), address]. */
   allocations(list) {
     const column = (at) => list.map((row) => row[at]);
     return lineOf({
@@ -65,12 +68,16 @@ export const session = (id, app, at = AT) => ({
       address: column(2).map((address) => address.toString(16)), bytes: column(1).map(Math.abs), device: 1, stream: 0, correlation: deltas(list.map((_, at) => at + 900_001)),
     });
   },
-  /** Lines that follow those of kernels(): managed memory, [time, duration (null: a moment), kind, bytes, faults]. */
+  /** Managed memory, [time, duration (null: a moment), kind, bytes, faults]. */
   managed(list) {
     const column = (at) => list.map((row) => row[at]);
     return lineOf({ type: "managed", rows: list.length, start: deltas(column(0).map((time) => BEGIN + time)), duration: column(1), kind: column(2), bytes: column(3), faults: column(4), address: list.map(() => "7f00"), device: 1, peer: 0, cause: 1 });
   },
-  /** Lines that follow those of kernels(): samples of a hardware counter every 10 ms. */
+};
+
+/** Makes lines that follow those of kernels(): of hardware counters. */
+const COUNTER_LINES = {
+  /** Samples of a counter every 10 ms. */
   counters(name, values) {
     return [
       { type: "names", rows: 1, id: [900], text: [name] },
@@ -79,7 +86,7 @@ export const session = (id, app, at = AT) => ({
       .map(lineOf)
       .join("");
   },
-  /** Lines that follow those of kernels(): hardware counters of ranges and kernels, [metric, value in thousandths, name of the
+  /** Counters of ranges and kernels, [metric, value in thousandths, name of the
    * range, number of the kernel's name from 0; null: of the whole range]. */
   ranges(list) {
     const texts = [...new Set(list.flatMap(([metric, , range]) => [metric, range]))];
@@ -96,6 +103,10 @@ export const session = (id, app, at = AT) => ({
       .map(lineOf)
       .join("");
   },
+};
+
+/** Makes the lines of the other channels. */
+const channelLines = (id, app, at) => ({
   /** parents: for each scope the number, from 1, of the scope around it; 0: none. */
   scopes(list, names, parents = list.map(() => 0)) {
     const column = (at) => list.map((row) => row[at]);
@@ -120,6 +131,8 @@ export const session = (id, app, at = AT) => ({
       .join("");
   },
 });
+
+export const session = (id, app, at = AT) => ({ id, app, ...workLines(id, app, at), ...MEMORY_LINES, ...COUNTER_LINES, ...channelLines(id, app, at) });
 
 /** Sends lines of a channel as a sender does; the body begins with the part's header, or continues at `offset`. */
 export async function send(origin, key, made, channel, lines, offset) {

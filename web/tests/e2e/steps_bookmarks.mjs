@@ -29,12 +29,14 @@ const onAxis = (page, at) =>
 const isText = (page) => page.evaluate(() => document.querySelector(".tl img") === null && document.title !== "taken");
 const rangeIs = (page, range) => until(page, (wanted) => new URLSearchParams(location.search).get("range") === wanted, range);
 
-export async function bookmarks({ page, context, session, open, shots, check, watch, origin }) {
-  const below = page.locator(".tl-below");
-  const notes = page.locator(".tl-bookmark .tl-note");
-  const stored = async () => (await api(page, "GET", `sessions/${session}/bookmarks`)).rows;
+/** The server's bookmarks of the session. */
+const stored = async (page, session) => (await api(page, "GET", `sessions/${session}/bookmarks`)).rows;
+const notesOf = (page) => page.locator(".tl-bookmark .tl-note");
 
-  // A bookmark is made from the selected range.
+/** A bookmark is made from the selected range. Returns the bookmark. */
+async function make({ page, session, open, check }) {
+  const below = page.locator(".tl-below");
+  const notes = notesOf(page);
   await open(`range=${FROM}-${TO}`);
   check((await page.getByRole("button", { name: /^Bookmarks/ }).count()) === 0, "bookmarks: no list where there are none");
   await below.getByRole("button", { name: "Bookmark this range" }).click();
@@ -43,17 +45,23 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
   await below.getByLabel("Note", { exact: true }).fill(MARKUP);
   await save.click();
   await notes.getByText(MARKUP, { exact: true }).waitFor();
-  const [made] = await stored();
+  const [made] = await stored(page, session);
   check(made.start === FROM && made.duration === TO - FROM && made.note === MARKUP, `bookmarks: the server keeps the range and the note: ${JSON.stringify(made)}`);
+  return made;
+}
 
-  // The axis shows it, with its note in the tooltip.
+/** The axis shows a bookmark, with its note in the tooltip. */
+async function onTheAxis({ page, made, shots, check }) {
   await until(page, (id) => window.gpuflTimeline.scene.bookmarks.some((one) => one.id === id), made.id);
   await page.mouse.move(...(await onAxis(page, FROM)));
   await page.locator(".tl-tip").getByText(MARKUP, { exact: true }).waitFor();
   check(await isText(page), "bookmarks: a note of markup stays text");
   await shots("sourced-bookmark");
+}
 
-  // After a reload the list has it, in the order of begins; a click goes there and selects the range.
+/** After a reload the list has the bookmarks, in the order of begins; a click goes there and selects the range. */
+async function listed({ page, session, open, shots, check }) {
+  const notes = notesOf(page);
   await api(page, "POST", `sessions/${session}/bookmarks`, EARLIER);
   await open("");
   await page.getByRole("button", { name: "Bookmarks 2" }).click();
@@ -71,8 +79,10 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
   await until(page, (at) => window.gpuflTimeline.shown.view.from <= at && window.gpuflTimeline.shown.view.to >= at, EARLIER.start);
   await page.mouse.click(...(await onAxis(page, EARLIER.start)));
   await page.locator(".tl-tip").getByText(EARLIER.note, { exact: true }).waitFor();
+}
 
-  // The note can be changed; Escape leaves it as it was.
+/** The note can be changed; Escape leaves it as it was. */
+async function change({ page, session, check }) {
   const entry = page.locator(".tl-bookmark").nth(1);
   await entry.getByRole("button", { name: /^Change note:/ }).click();
   await entry.getByRole("textbox").fill("not kept");
@@ -82,20 +92,29 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
   check((await entry.getByRole("textbox").inputValue()) === MARKUP, "bookmarks: what was not saved is forgotten");
   await entry.getByRole("textbox").fill("the slow part");
   await entry.getByRole("button", { name: "Save" }).click();
-  await notes.getByText("the slow part", { exact: true }).waitFor();
-  check((await stored())[1].note === "the slow part", "bookmarks: the server keeps the changed note");
+  await notesOf(page).getByText("the slow part", { exact: true }).waitFor();
+  check((await stored(page, session))[1].note === "the slow part", "bookmarks: the server keeps the changed note");
+}
 
-  await byLink({ page, context, session, check, watch, origin });
-
-  // A bookmark is deleted after a question.
+/** A bookmark is deleted after a question. */
+async function remove({ page, session, check }) {
   for (const left of [1, 0]) {
     await page.locator(".tl-bookmark").first().getByRole("button", { name: /^Delete:/ }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
     await until(page, (count) => document.querySelectorAll(".tl-bookmark").length === count && window.gpuflTimeline.scene.bookmarks.length === count, left);
   }
-  await below.getByText("The session has no bookmarks.").waitFor();
+  await page.locator(".tl-below").getByText("The session has no bookmarks.").waitFor();
   check(await page.evaluate(() => document.activeElement.matches(".tl-bookmarks")), "bookmarks: after the last one the focus is in the list");
-  check((await stored()).length === 0, "bookmarks: the server has none any more");
+  check((await stored(page, session)).length === 0, "bookmarks: the server has none any more");
+}
+
+export async function bookmarks(world) {
+  const made = await make(world);
+  await onTheAxis({ ...world, made });
+  await listed(world);
+  await change(world);
+  await byLink(world);
+  await remove(world);
 }
 
 /** A reader with a link can read bookmarks; there is no button to change them, and the server refuses changes. */

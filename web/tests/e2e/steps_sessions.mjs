@@ -58,108 +58,129 @@ export async function fleet({ page, server, see, check, picture, bin, MARKUP }) 
   }
 }
 
-export async function sessions({ page, visitor, server, see, check, picture, bin, data, expected }) {
+const waitRow = (page, name) => page.getByRole("link", { name, exact: true }).first().waitFor();
+
+/** Filters are in the address; columns can be chosen. */
+async function filters({ page, server, see, check, picture }) {
+  await page.goto(`${server.origin}/sessions`);
+  await waitRow(page, "after");
+  await page.locator(".menu-plain summary").click();
+  await page.getByRole("checkbox", { name: "User" }).check();
+  await page.getByRole("checkbox", { name: "Engine" }).uncheck();
+  await picture(page, "sessions-columns");
+  await page.locator(".menu-plain summary").click();
+  check((await page.getByRole("columnheader", { name: "User" }).count()) === 1 && (await page.getByRole("columnheader", { name: "Engine" }).count()) === 0, "sessions: columns as chosen");
+  await page.getByRole("combobox", { name: "Started" }).selectOption("3600");
+  await page.getByRole("searchbox", { name: "Label" }).fill("team=none");
+  await page.waitForURL((address) => address.searchParams.get("label") === "team=none");
+  await see(page, "No session matches");
+  await page.goto(`${server.origin}/sessions?sort=app`);
+  await waitRow(page, "after");
+}
+
+/** Two sessions are compared. */
+async function compared({ page, see, picture }) {
+  await page.getByRole("checkbox", { name: "Choose before" }).check();
+  await page.getByRole("checkbox", { name: "Choose after" }).check();
+  await picture(page, "sessions-chosen");
+  await page.getByRole("link", { name: "Compare", exact: true }).last().click();
+  await see(page, "Runs as a whole");
+  await page.locator(".table tbody tr").first().waitFor();
+  await picture(page, "compare");
+  await page.getByRole("button", { name: "Swap sides" }).click();
+  await page.locator(".table tbody tr").first().waitFor();
+  await page.getByRole("searchbox", { name: /Before/ }).fill("train_loop");
+  await page.getByRole("button", { name: /^train_loop/ }).first().click();
+  await page.waitForURL(/a=[^&]*(,|%2C)/);
+  await page.getByRole("link", { name: "Compare", exact: true }).first().click();
+  await see(page, "Choose sessions for both sides");
+  await picture(page, "compare-none", { wide: false });
+}
+
+/** A link shows its session, and nothing else. Returns the session and the page of the guest. */
+async function shared({ page, visitor, server, see, check, picture, expected }) {
+  await page.goto(`${server.origin}/sessions?text=train_loop`);
+  await page.getByRole("link", { name: "train_loop" }).first().click();
+  await see(page, "Findings, by what");
+  const session = page.url().split("/")[4];
+  await page.locator(".captured").waitFor();
+  check((await page.locator(".captured").innerText()).includes("complete"), "session: the ledger is in the header");
+  await page.getByRole("button", { name: "Share" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Make the link" }).click();
+  const link = await page.locator("[data-link]").innerText();
+  await picture(page, "share", { wide: false });
+  await page.keyboard.press("Escape");
+  const guest = await visitor();
+  await guest.goto(link);
+  await see(guest, "Findings, by what");
+  check(!guest.url().includes("gpfs_"), "share: the token is not in the address");
+  check((await guest.getByRole("button", { name: "Delete" }).count()) === 0, "share: nothing can be deleted");
+  await picture(guest, "shared");
+  for (const [tab, text] of [["kernels", "matmul"], ["export", "Download"], ["waits", "train_loop.cu:235"]]) {
+    await guest.getByRole("link", { name: tab, exact: false }).filter({ visible: true }).first().click();
+    await see(guest, text);
+  }
+  await guest.goto(`${server.origin}/sessions/${session}/raw`);
+  const [download] = await Promise.all([guest.waitForEvent("download"), guest.getByRole("button", { name: "Download NDJSON" }).click()]);
+  check((await download.failure()) === null, "share: NDJSON is downloaded with the link's token");
+  expected.add(403);
+  await guest.goto(`${server.origin}/sessions`);
+  await guest.getByRole("alert").waitFor();
+  return { session, guest, link };
+}
+
+/** The page Raw has every download for an owner. */
+async function downloads({ page, server, see, check, picture, session }) {
+  await page.goto(`${server.origin}/sessions/${session}/raw`);
+  await see(page, "Parquet");
+  await picture(page, "raw-exports");
+  for (const name of ["Perfetto and Chrome", "NDJSON", "Parquet kernel", "Report", "pprof", "speedscope", "Collapsed stacks"]) {
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: `Download ${name}`, exact: true }).click()]);
+    check((await file.failure()) === null, `raw: ${name} is downloaded`);
+  }
+}
+
+/** The link is revoked: its guest sees that it has ended. */
+async function revoked({ page, server, see, picture, guest, link }) {
+  await page.goto(`${server.origin}/settings/links`);
+  await see(page, "open");
+  await picture(page, "settings-links");
+  await page.getByRole("button", { name: /^Revoke/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await see(page, "revoked");
+  await guest.goto(link);
+  await see(guest, "This link has ended");
+  await guest.context().close();
+}
+
+/** A session is deleted for good after a question; its address says so. */
+async function deleted({ page, server, picture }) {
+  await page.goto(`${server.origin}/sessions?text=before`);
+  await page.getByRole("link", { name: "before" }).first().click();
+  await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
+  const gone = page.url();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await picture(page, "delete", { wide: false });
+  await page.getByRole("dialog").getByRole("button", { name: "Delete for good" }).click();
+  await page.waitForURL(/\/sessions(\?|$)/);
+  await page.goto(gone);
+  await page.getByRole("alert").waitFor();
+}
+
+export async function sessions(world) {
+  const { page, server, see, bin, data } = world;
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-sessions-"));
   try {
     await page.goto(server.origin);
     await send(page, server, see, sim(bin, folder, "before", "--kernels", "5000", "--scopes", "--seed", "7"), true);
     await send(page, server, see, sim(bin, folder, "after", "--kernels", "6000", "--scopes", "--seed", "8"), true);
     await send(page, server, see, data, true);
-    const waitRow = (name) => page.getByRole("link", { name, exact: true }).first().waitFor();
-
-    // Filters are in the address; columns can be chosen.
-    await page.goto(`${server.origin}/sessions`);
-    await waitRow("after");
-    await page.locator(".menu-plain summary").click();
-    await page.getByRole("checkbox", { name: "User" }).check();
-    await page.getByRole("checkbox", { name: "Engine" }).uncheck();
-    await picture(page, "sessions-columns");
-    await page.locator(".menu-plain summary").click();
-    check((await page.getByRole("columnheader", { name: "User" }).count()) === 1 && (await page.getByRole("columnheader", { name: "Engine" }).count()) === 0, "sessions: columns as chosen");
-    await page.getByRole("combobox", { name: "Started" }).selectOption("3600");
-    await page.getByRole("searchbox", { name: "Label" }).fill("team=none");
-    await page.waitForURL((address) => address.searchParams.get("label") === "team=none");
-    await see(page, "No session matches");
-    await page.goto(`${server.origin}/sessions?sort=app`);
-    await waitRow("after");
-
-    // Two sessions are compared.
-    await page.getByRole("checkbox", { name: "Choose before" }).check();
-    await page.getByRole("checkbox", { name: "Choose after" }).check();
-    await picture(page, "sessions-chosen");
-    await page.getByRole("link", { name: "Compare", exact: true }).last().click();
-    await see(page, "Runs as a whole");
-    await page.locator(".table tbody tr").first().waitFor();
-    await picture(page, "compare");
-    await page.getByRole("button", { name: "Swap sides" }).click();
-    await page.locator(".table tbody tr").first().waitFor();
-    await page.getByRole("searchbox", { name: /Before/ }).fill("train_loop");
-    await page.getByRole("button", { name: /^train_loop/ }).first().click();
-    await page.waitForURL(/a=[^&]*(,|%2C)/);
-    await page.getByRole("link", { name: "Compare", exact: true }).first().click();
-    await see(page, "Choose sessions for both sides");
-    await picture(page, "compare-none", { wide: false });
-
-    // A link shows its session, and nothing else.
-    await page.goto(`${server.origin}/sessions?text=train_loop`);
-    await page.getByRole("link", { name: "train_loop" }).first().click();
-    await see(page, "Findings, by what");
-    const session = page.url().split("/")[4];
-    await page.locator(".captured").waitFor();
-    check((await page.locator(".captured").innerText()).includes("complete"), "session: the ledger is in the header");
-    await page.getByRole("button", { name: "Share" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Make the link" }).click();
-    const link = await page.locator("[data-link]").innerText();
-    await picture(page, "share", { wide: false });
-    await page.keyboard.press("Escape");
-    const guest = await visitor();
-    await guest.goto(link);
-    await see(guest, "Findings, by what");
-    check(!guest.url().includes("gpfs_"), "share: the token is not in the address");
-    check((await guest.getByRole("button", { name: "Delete" }).count()) === 0, "share: nothing can be deleted");
-    await picture(guest, "shared");
-    for (const [tab, text] of [["kernels", "matmul"], ["export", "Download"], ["waits", "train_loop.cu:235"]]) {
-      await guest.getByRole("link", { name: tab, exact: false }).filter({ visible: true }).first().click();
-      await see(guest, text);
-    }
-    await guest.goto(`${server.origin}/sessions/${session}/raw`);
-    const [download] = await Promise.all([guest.waitForEvent("download"), guest.getByRole("button", { name: "Download NDJSON" }).click()]);
-    check((await download.failure()) === null, "share: NDJSON is downloaded with the link's token");
-    expected.add(403);
-    await guest.goto(`${server.origin}/sessions`);
-    await guest.getByRole("alert").waitFor();
-
-    // The page Raw has every download for an owner.
-    await page.goto(`${server.origin}/sessions/${session}/raw`);
-    await see(page, "Parquet");
-    await picture(page, "raw-exports");
-    for (const name of ["Perfetto and Chrome", "NDJSON", "Parquet kernel", "Report", "pprof", "speedscope", "Collapsed stacks"]) {
-      const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: `Download ${name}`, exact: true }).click()]);
-      check((await file.failure()) === null, `raw: ${name} is downloaded`);
-    }
-
-    // The link is revoked.
-    await page.goto(`${server.origin}/settings/links`);
-    await see(page, "open");
-    await picture(page, "settings-links");
-    await page.getByRole("button", { name: /^Revoke/ }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-    await see(page, "revoked");
-    await guest.goto(link);
-    await see(guest, "This link has ended");
-    await guest.context().close();
-
-    // A session is deleted for good after a question; its address says so.
-    await page.goto(`${server.origin}/sessions?text=before`);
-    await page.getByRole("link", { name: "before" }).first().click();
-    await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
-    const gone = page.url();
-    await page.getByRole("button", { name: "Delete" }).click();
-    await picture(page, "delete", { wide: false });
-    await page.getByRole("dialog").getByRole("button", { name: "Delete for good" }).click();
-    await page.waitForURL(/\/sessions(\?|$)/);
-    await page.goto(gone);
-    await page.getByRole("alert").waitFor();
+    await filters(world);
+    await compared(world);
+    const made = await shared(world);
+    await downloads({ ...world, ...made });
+    await revoked({ ...world, ...made });
+    await deleted(world);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,11 +1,6 @@
 // steps_settings.mjs - the settings: every part, every control, as owner and as viewer.
-export async function settings({ page, visitor, server, see, check, picture, expected, MARKUP, data }) {
-  await page.getByRole("link", { name: "Settings" }).click();
-  await see(page, "What roles may do");
-  check((await page.locator(".command pre").first().innerText()).includes(server.origin), "settings: the command names this server");
-  await picture(page, "settings-workspace");
-
-  // A key is shown once, with lines to paste, and can be revoked.
+/** A key is shown once, with lines to paste, and can be revoked. */
+async function keys({ page, server, see, check, picture, data, MARKUP }) {
   await page.getByRole("link", { name: "API keys" }).click();
   await see(page, "No keys yet");
   await page.getByRole("textbox", { name: /^Name/ }).fill(`ci ${MARKUP}`);
@@ -32,8 +27,10 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await see(page, "revoked");
   const refused = await fetch(`${server.origin}/api/v1/sessions`, { headers: { Authorization: `Bearer ${key}` } });
   check(refused.status === 401, `settings: a revoked key is refused: ${refused.status}`);
+}
 
-  // An invitation makes a viewer, who sees what a viewer may.
+/** An invitation makes a viewer, who sees what a viewer may. Returns the viewer's page. */
+async function invitation({ page, visitor, see, check, picture, MARKUP }) {
   await page.getByRole("link", { name: "Members" }).click();
   await see(page, "Invite somebody");
   await page.getByRole("combobox", { name: "Role", exact: true }).selectOption("viewer");
@@ -57,8 +54,11 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await other.getByRole("link", { name: "Members" }).click();
   await see(other, "viewer@example.org");
   check((await other.getByRole("button", { name: "Invite" }).count()) === 0, "settings: a viewer cannot invite");
+  return other;
+}
 
-  // A viewer becomes a member.
+/** A viewer becomes a member. The only owner stays one, and the page says why. */
+async function roles({ page, see, check, picture, expected }) {
   await page.reload();
   await see(page, "viewer@example.org");
   await picture(page, "settings-members");
@@ -75,8 +75,10 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByRole("combobox", { name: "Role of Owner" }).selectOption("viewer");
   await page.getByRole("alert").waitFor();
   await page.reload();
+}
 
-  // Retention asks before it deletes.
+/** Retention asks before it deletes. */
+async function retention({ page, see, check, picture }) {
   await page.getByRole("link", { name: "Retention" }).click();
   await page.getByLabel("Keep sessions for").fill("x");
   await see(page, "A limit is a number above 0");
@@ -92,7 +94,10 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByLabel("Keep sessions for").fill("");
   await page.getByRole("button", { name: "Save" }).click();
   await see(page, "Saved.");
+}
 
+/** The log of the workspace, and the links, of which there are none. */
+async function log({ page, see, picture }) {
   await page.getByRole("link", { name: "Audit log" }).click();
   await see(page, "key.revoke");
   await see(page, "member.join");
@@ -100,8 +105,10 @@ export async function settings({ page, visitor, server, see, check, picture, exp
 
   await page.getByRole("link", { name: "Share links" }).click();
   await see(page, "No links");
+}
 
-  // The server's settings: another workspace, a link for a forgotten password, a backup.
+/** The server's settings: another workspace, a link for a forgotten password, a backup. other: the viewer's page. */
+async function ofServer({ page, other, see, picture }) {
   await page.getByRole("link", { name: "Server" }).click();
   await see(page, "Make a backup");
   await page.getByLabel("Name").fill("Second");
@@ -117,8 +124,10 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await picture(other, "reset", { wide: false });
   await other.getByRole("button", { name: "Set the password" }).click();
   await see(other, "Over days");
+}
 
-  // Another workspace has none of the sessions.
+/** Another workspace has none of the sessions. */
+async function workspaces({ page, server, see, picture }) {
   await page.locator(".menu summary").click();
   await page.getByRole("combobox", { name: "Workspace" }).selectOption({ label: "Second" });
   await see(page, "No sessions yet");
@@ -131,8 +140,10 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByRole("dialog").getByLabel("Name").fill("Second");
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByRole("button", { name: "Delete Second" }).waitFor({ state: "detached" });
+}
 
-  // People change their own password. Then the login ends in the middle of work, and the page stays as it is.
+/** People change their own password. */
+async function password({ page, see, picture }) {
   await page.getByRole("link", { name: "Your account" }).click();
   await page.getByLabel("Current password").fill("wrong wrong wrong");
   await page.getByLabel("New password").fill("a fourth long phrase");
@@ -142,6 +153,10 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByRole("button", { name: "Change the password" }).click();
   await see(page, "Changed.");
   await picture(page, "settings-account");
+}
+
+/** A login ends in the middle of work, and the page stays as it is. */
+async function ending({ page, see, check, picture }) {
   await page.getByRole("link", { name: "API keys" }).click();
   await page.getByRole("textbox", { name: /^Name/ }).fill("typed before it ended");
   await page.context().clearCookies();
@@ -155,5 +170,22 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   check((await page.getByRole("textbox", { name: /^Name/ }).inputValue()) === "typed before it ended", "an ended login costs nothing that was typed");
   await page.getByRole("button", { name: "Make a key" }).click();
   await page.locator("[data-secret]").waitFor();
+}
+
+export async function settings(world) {
+  const { page, server, see, check, picture } = world;
+  await page.getByRole("link", { name: "Settings" }).click();
+  await see(page, "What roles may do");
+  check((await page.locator(".command pre").first().innerText()).includes(server.origin), "settings: the command names this server");
+  await picture(page, "settings-workspace");
+  await keys(world);
+  const other = await invitation(world);
+  await roles(world);
+  await retention(world);
+  await log(world);
+  await ofServer({ ...world, other });
+  await workspaces(world);
+  await password(world);
+  await ending(world);
   await other.context().close();
 }

@@ -112,7 +112,61 @@ async function nightly({ page, server }) {
   await until(page, async (name) => ((await (await fetch(`/api/v1/history?name=${name}&app=nightly`)).json()).session_count ?? 0) >= 28, MATMUL);
 }
 
-export async function trends({ page, server, see, check, picture, MARKUP }) {
+/** GPUs are shown by their model as well; the width that is left goes to texts, not to the date. */
+async function sessionRows({ page, check }) {
+  const rows = page.getByRole("region", { name: "Sessions", exact: true });
+  check(/\S+ · GPU-night-[ab]/.test(await rows.locator("tbody tr").first().innerText()), `trends: model and UUID of a GPU: ${await rows.locator("tbody tr").first().innerText()}`);
+  const wide = await rows.locator("thead th").evaluateAll((heads) => heads.map((head) => head.getBoundingClientRect().width));
+  const cut = await rows.locator("tbody tr").first().locator("td").evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.innerText));
+  check(wide[0] < 180 && wide[3] >= wide[0] && cut.length === 0, `trends: widths of the columns: ${wide}, cut: ${cut}`);
+}
+
+/** Dots have tips, and lead to their session. */
+async function dots({ page, see, check, picture }) {
+  const box = await page.locator(".trend-box").boundingBox();
+  await page.mouse.move(box.x + box.width - 1, box.y + box.height * 0.45);
+  for (let down = 0.05; down < 1 && !(await page.locator(".trend-tip").count()); down += 0.05) await page.mouse.move(box.x + box.width - 2, box.y + box.height * down);
+  check((await page.locator(".trend-tip").innerText()).includes("nightly"), "trends: a dot says which session it is");
+  await page.getByRole("button", { name: "Days", exact: true }).click();
+  await page.waitForURL(/by=day/);
+  await page.locator(".trend-dot").first().waitFor({ state: "attached" });
+  await picture(page, "trends-days", { wide: false });
+  await page.getByRole("button", { name: "By date" }).click();
+  await page.getByRole("link", { name: "Compare before and after" }).click();
+  await see(page, "Runs as a whole");
+  check(new URL(page.url()).searchParams.get("a").split(",").length === 8, "trends: eight sessions before the step are compared");
+}
+
+/** Pages of a kernel, a scope and a session link to trends; scopes and applications have trends of their own. */
+async function toTrends({ page, server, see, check }) {
+  await page.goto(`${server.origin}/sessions/views-night-20/kernels`);
+  await page.getByRole("link", { name: "matmul" }).first().click();
+  await page.getByRole("link", { name: "Trends of this" }).click();
+  await page.locator(".trend-dot").first().waitFor({ state: "attached" });
+  check(new URL(page.url()).searchParams.get("name") === MATMUL, "trends: reached from the kernel");
+  await page.goto(`${server.origin}/sessions/views-night-20/scopes`);
+  await page.getByRole("link", { name: "The trend of scope step over sessions and days" }).click();
+  await page.locator(".trend-level").first().waitFor({ state: "attached" });
+  check(new URL(page.url()).searchParams.get("name") === "epoch|step", "trends: a scope goes by its path");
+  await page.goto(`${server.origin}/sessions/views-night-20/raw`);
+  await page.getByRole("link", { name: "Trends of this" }).click();
+  await see(page, "A run now takes");
+}
+
+/** One session has no verdict about a change. */
+async function few({ page, server, see, check }) {
+  await page.goto(`${server.origin}/trends?kind=app&name=nightly&from=${new Date(Date.now() - 864e5).toISOString().slice(0, 10)}`);
+  await see(page, "too few to find a step, which takes 16");
+  const level = await page.locator(".stat").filter({ hasText: /^A run now takes/ }).innerText();
+  check(!level.includes("after the last step") && (await page.getByText("more than chance").count()) === 0, `trends: a verdict about few sessions: ${level}`);
+  await page.goto(`${server.origin}/trends?kind=app`);
+  await page.getByRole("columnheader").first().waitFor();
+  const heads = await page.getByRole("columnheader").allInnerTexts();
+  check(heads.some((head) => head.startsWith("Sessions")) && !heads.some((head) => head.startsWith("Calls")), `trends: applications have sessions, and no calls: ${heads}`);
+}
+
+export async function trends(world) {
+  const { page, server, see, check, picture, MARKUP } = world;
   await page.goto(server.origin);
   await nightly({ page, server });
   await page.goto(server.origin);
@@ -129,50 +183,10 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   check((await page.locator(".trend-mark").count()) === 1, "trends: the step is in the picture");
   check(Number((await page.locator(".stat").filter({ hasText: /^Outlying/ }).locator("dd").innerText()).trim()) >= 1, "trends: the slow run stands out");
   await picture(page, "trends");
-
-  // GPUs are shown by their model as well; the width that is left goes to texts, not to the date.
-  const rows = page.getByRole("region", { name: "Sessions", exact: true });
-  check(/\S+ · GPU-night-[ab]/.test(await rows.locator("tbody tr").first().innerText()), `trends: model and UUID of a GPU: ${await rows.locator("tbody tr").first().innerText()}`);
-  const wide = await rows.locator("thead th").evaluateAll((heads) => heads.map((head) => head.getBoundingClientRect().width));
-  const cut = await rows.locator("tbody tr").first().locator("td").evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.innerText));
-  check(wide[0] < 180 && wide[3] >= wide[0] && cut.length === 0, `trends: widths of the columns: ${wide}, cut: ${cut}`);
-
-  // Dots have tips, and lead to their session.
-  const box = await page.locator(".trend-box").boundingBox();
-  await page.mouse.move(box.x + box.width - 1, box.y + box.height * 0.45);
-  for (let down = 0.05; down < 1 && !(await page.locator(".trend-tip").count()); down += 0.05) await page.mouse.move(box.x + box.width - 2, box.y + box.height * down);
-  check((await page.locator(".trend-tip").innerText()).includes("nightly"), "trends: a dot says which session it is");
-  await page.getByRole("button", { name: "Days", exact: true }).click();
-  await page.waitForURL(/by=day/);
-  await page.locator(".trend-dot").first().waitFor({ state: "attached" });
-  await picture(page, "trends-days", { wide: false });
-  await page.getByRole("button", { name: "By date" }).click();
-  await page.getByRole("link", { name: "Compare before and after" }).click();
-  await see(page, "Runs as a whole");
-  check(new URL(page.url()).searchParams.get("a").split(",").length === 8, "trends: eight sessions before the step are compared");
-
-  // Pages of a kernel, a scope and a session link to trends; scopes and applications have trends of their own.
-  await page.goto(`${server.origin}/sessions/views-night-20/kernels`);
-  await page.getByRole("link", { name: "matmul" }).first().click();
-  await page.getByRole("link", { name: "Trends of this" }).click();
-  await page.locator(".trend-dot").first().waitFor({ state: "attached" });
-  check(new URL(page.url()).searchParams.get("name") === MATMUL, "trends: reached from the kernel");
-  await page.goto(`${server.origin}/sessions/views-night-20/scopes`);
-  await page.getByRole("link", { name: "The trend of scope step over sessions and days" }).click();
-  await page.locator(".trend-level").first().waitFor({ state: "attached" });
-  check(new URL(page.url()).searchParams.get("name") === "epoch|step", "trends: a scope goes by its path");
-  await page.goto(`${server.origin}/sessions/views-night-20/raw`);
-  await page.getByRole("link", { name: "Trends of this" }).click();
-  await see(page, "A run now takes");
-  // One session has no verdict about a change.
-  await page.goto(`${server.origin}/trends?kind=app&name=nightly&from=${new Date(Date.now() - 864e5).toISOString().slice(0, 10)}`);
-  await see(page, "too few to find a step, which takes 16");
-  const level = await page.locator(".stat").filter({ hasText: /^A run now takes/ }).innerText();
-  check(!level.includes("after the last step") && (await page.getByText("more than chance").count()) === 0, `trends: a verdict about few sessions: ${level}`);
-  await page.goto(`${server.origin}/trends?kind=app`);
-  await page.getByRole("columnheader").first().waitFor();
-  const heads = await page.getByRole("columnheader").allInnerTexts();
-  check(heads.some((head) => head.startsWith("Sessions")) && !heads.some((head) => head.startsWith("Calls")), `trends: applications have sessions, and no calls: ${heads}`);
+  await sessionRows(world);
+  await dots(world);
+  await toTrends(world);
+  await few(world);
   await page.goto(`${server.origin}/trends?kind=app&name=${encodeURIComponent(MARKUP)}`);
   await see(page, "No session has this");
   check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "trends: a name in the address stays text");

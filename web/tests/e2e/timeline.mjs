@@ -23,14 +23,8 @@ async function ask(page, session, path) {
   return Array.from({ length: answer.rows }, (_, at) => Object.fromEntries(answer.columns.map((name) => [name, answer.data[name][at]])));
 }
 
-export async function timelineViews({ page, session, origin, see, picture, check }) {
-  await page.goto(`${origin}/sessions/${session}/timeline`);
-  await page.locator(".tl-canvas").waitFor();
-  await drawn(page);
-  check((await colours(page)) > 3, "timeline: events are drawn");
-  await picture(page, "timeline");
-
-  // The wheel zooms in at the pointer, and the address has the new view.
+/** The wheel zooms in at the pointer, and the address has the new view. */
+async function zoom({ page, session, check }) {
   const box = await page.locator(".tl-scroll").boundingBox();
   const lanes = await ask(page, session, "lanes");
   const length = Math.max(...lanes.map((lane) => lane.last));
@@ -48,8 +42,10 @@ export async function timelineViews({ page, session, origin, see, picture, check
   );
   const [from, to] = query(page, "at").split("-").map(Number);
   check(to - from < length / 10 && from > 0, `timeline: the wheel zooms (${from} to ${to} of ${length})`);
+}
 
-  // The keys W, A, S and D move and zoom, 0 shows everything.
+/** The keys W, A, S and D move and zoom, 0 shows everything. */
+async function move({ page, picture, check }) {
   await page.locator(".tl-scroll").focus();
   for (const [key, moved] of [["d", (a, b) => b[0] > a[0]], ["a", (a, b) => b[0] < a[0]], ["w", (a, b) => b[1] - b[0] < a[1] - a[0]], ["s", (a, b) => b[1] - b[0] > a[1] - a[0]]]) {
     const before = query(page, "at");
@@ -62,8 +58,10 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await picture(page, "timeline-zoomed");
   await page.keyboard.press("0");
   await holds(page, () => !new URLSearchParams(location.search).has("at"));
+}
 
-  // The search selects the server's first hit, whose details are the launch's own values.
+/** The search selects the server's first hit, whose details are the launch's own values. Returns this hit. */
+async function search({ page, session, picture, check }) {
   await page.getByRole("searchbox", { name: "Search events" }).fill("matmul");
   await inQuery(page, "find");
   await page.keyboard.press("Enter");
@@ -80,8 +78,11 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await holds(page, (wanted) => new URLSearchParams(location.search).get("sel") === wanted, `${first.lane}~${first.start}`);
   await drawn(page);
   await picture(page, "timeline-search");
+  return first;
+}
 
-  // Keys select the next event, pin its row, and select its time as a range.
+/** Keys select the event after `first`, pin its row, and select its time as a range. */
+async function select({ page, first, check }) {
   await page.locator(".tl-scroll").focus();
   await page.keyboard.press(".");
   await holds(page, (old) => new URLSearchParams(location.search).get("sel") !== old, `${first.lane}~${first.start}`);
@@ -92,8 +93,10 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await inQuery(page, "range");
   await page.keyboard.press("Escape");
   await holds(page, () => !new URLSearchParams(location.search).has("range") && !new URLSearchParams(location.search).has("sel"));
+}
 
-  // A range that is dragged over the axis has the server's numbers for that time.
+/** A range that is dragged over the axis has the server's numbers for that time. Returns the range. */
+async function range({ page, session, picture, check }) {
   await page.keyboard.press("0");
   await holds(page, () => !new URLSearchParams(location.search).has("at"));
   const stage = await page.locator(".tl-scroll").boundingBox();
@@ -107,16 +110,21 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await page.locator(`.tl-below dd[title="${String(calls).replace(/\B(?=(\d{3})+$)/g, "\u202f")}"]`).waitFor();
   check(calls > 0, "timeline: the range's kernels are the server's");
   await picture(page, "timeline-range");
+  return `${a}-${b}`;
+}
 
-  // The address alone brings all of it back.
+/** The address alone brings all of it back. */
+async function again({ page, origin, see, first, range, check }) {
   const address = page.url();
   await page.goto(`${origin}/`);
   await page.goto(address);
   await see("Kernels that took most");
   await drawn(page);
-  check(query(page, "range") === `${a}-${b}` && query(page, "pin") === first.lane, "timeline: the address brings range and pin back");
+  check(query(page, "range") === range && query(page, "pin") === first.lane, "timeline: the address brings range and pin back");
+}
 
-  // Without input the timeline does no work: it draws no frame in 60 frames of the browser.
+/** Without input the timeline does no work: it draws no frame in 60 frames of the browser. */
+async function resting({ page, check }) {
   const rests = await page.evaluate(
     () =>
       new Promise((resolve) => {
@@ -133,8 +141,10 @@ export async function timelineViews({ page, session, origin, see, picture, check
       }),
   );
   check(rests, "timeline: frames are drawn though nothing moves");
+}
 
-  // At the deepest zoom single nanoseconds are distinguishable.
+/** At the deepest zoom single nanoseconds are distinguishable. */
+async function nanoseconds({ page, session, origin, first, picture, check }) {
   await page.goto(`${origin}/sessions/${session}/timeline?at=${first.start}-${first.start + 20}`);
   await drawn(page);
   const wide = await page.evaluate(() => {
@@ -143,14 +153,33 @@ export async function timelineViews({ page, session, origin, see, picture, check
   });
   check(wide <= 20, `timeline: a view of ${wide} ns`);
   await picture(page, "timeline-ns");
+}
 
-  // The link of an insight opens the longest wait.
+/** The link of an insight opens the longest wait. */
+async function longestWait({ page, session, origin, check }) {
   await page.goto(`${origin}/sessions/${session}/timeline?show=wait`);
   await inQuery(page, "sel");
   await drawn(page);
   const kinds = [4n, 3n];
   check(kinds.includes(BigInt(query(page, "sel").split("~")[0]) >> 56n), "timeline: the longest wait is shown");
-  await onAWall({ page, session, origin, picture, check, kernel: first });
+}
+
+export async function timelineViews(world) {
+  const { page, session, origin, picture, check } = world;
+  await page.goto(`${origin}/sessions/${session}/timeline`);
+  await page.locator(".tl-canvas").waitFor();
+  await drawn(page);
+  check((await colours(page)) > 3, "timeline: events are drawn");
+  await picture(page, "timeline");
+  await zoom(world);
+  await move(world);
+  const first = await search(world);
+  await select({ ...world, first });
+  await again({ ...world, first, range: await range(world) });
+  await resting(world);
+  await nanoseconds({ ...world, first });
+  await longestWait(world);
+  await onAWall({ ...world, kernel: first });
 }
 
 /** If the page's letters are larger, so is the drawing, and a click selects what is drawn there. */
