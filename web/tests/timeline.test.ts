@@ -197,14 +197,15 @@ describe("pieces of answers", () => {
   });
 });
 
+const paint = (name: number): number => name;
+const cover = (segments: Segment[], from: number, scale: number, width: number): number[] => {
+  const columns = new Columns();
+  columns.begin(width);
+  for (const segment of segments) columns.add(segment, 0, { from, scale, paint, labelFrom: 1e9 });
+  return [...columns.cover.slice(0, width)].map((part) => Math.round(part * 1000) / 1000);
+};
+
 describe("columns", () => {
-  const paint = (name: number): number => name;
-  const cover = (segments: Segment[], from: number, scale: number, width: number): number[] => {
-    const columns = new Columns();
-    columns.begin(width);
-    for (const segment of segments) columns.add(segment, 0, { from, scale, paint, labelFrom: 1e9 });
-    return [...columns.cover.slice(0, width)].map((part) => Math.round(part * 1000) / 1000);
-  };
   it("sums wider than a px fill their px with their part", () => {
     const piece = pieceOf(0, 40, { column: 20, sums: sumsOf(tiles([[A, 0, 10, 0], [A, 20, 20, 0]]), [A], 0, 40, id) });
     expect(cover([whole(piece)], 0, 0.1, 4)).toEqual([0.5, 0.5, 1, 1]);
@@ -227,6 +228,9 @@ describe("columns", () => {
     const piece = pieceOf(0, 2 ** 42, { events: eventsOf(spans([[A, 0, 3600e9, 0]]), [A], id) });
     expect(cover([{ piece, from: 1e12, to: 1e12 + 20 }], 1e12, 50, 1000).every((part) => part === 1)).toBe(true);
   });
+});
+
+describe("columns as px", () => {
   it("the colour is that of what takes most, the bar as high as the part", () => {
     const columns = new Columns();
     columns.begin(1);
@@ -375,21 +379,23 @@ describe("what stands in", () => {
   });
 });
 
+/** A cache whose questions and answers a test writes. */
+function scripted(ceiling = 1e9) {
+  const sent: Request[] = [];
+  const later: (() => void)[] = [];
+  let reply: (r: Reply) => void = () => undefined;
+  let changes = 0;
+  const line: Line = { send: (r) => sent.push(r), onReply: (take) => (reply = take), close: () => undefined };
+  const pieces = new Pieces(line, ceiling, () => undefined, () => changes++, { later: (run) => later.push(run), never: () => undefined });
+  const want = (key: string): Want => ({ key, ask: { kind: "lanes", session: "s", lod: sums(0), from: 0, to: 1, lanes: [key], threads: [] } });
+  const asked = (): string[] => sent.flatMap((r) => ("ask" in r && r.ask.kind === "lanes" ? r.ask.lanes : []));
+  const idOf = (key: string): number => sent.filter((r) => "ask" in r && r.ask.kind === "lanes" && r.ask.lanes[0] === key).at(-1)!.id;
+  const arrive = (key: string, rows = 1): void => reply({ id: idOf(key), names: [], piece: pieceOf(0, 1, { sums: sumsOf(tiles(Array.from({ length: rows }, (_, i) => [A, i, 1, 0])), [A], 0, 1e9, id) }) });
+  const fail = (key: string): void => reply({ id: idOf(key), names: [], wrong: { status: 500, title: "", message: "down", request: null } });
+  return { pieces, sent, later, want, asked, arrive, fail, changes: () => changes };
+}
+
 describe("the cache of pieces", () => {
-  function scripted(ceiling = 1e9) {
-    const sent: Request[] = [];
-    const later: (() => void)[] = [];
-    let reply: (r: Reply) => void = () => undefined;
-    let changes = 0;
-    const line: Line = { send: (r) => sent.push(r), onReply: (take) => (reply = take), close: () => undefined };
-    const pieces = new Pieces(line, ceiling, () => undefined, () => changes++, { later: (run) => later.push(run), never: () => undefined });
-    const want = (key: string): Want => ({ key, ask: { kind: "lanes", session: "s", lod: sums(0), from: 0, to: 1, lanes: [key], threads: [] } });
-    const asked = (): string[] => sent.flatMap((r) => ("ask" in r && r.ask.kind === "lanes" ? r.ask.lanes : []));
-    const idOf = (key: string): number => sent.filter((r) => "ask" in r && r.ask.kind === "lanes" && r.ask.lanes[0] === key).at(-1)!.id;
-    const arrive = (key: string, rows = 1): void => reply({ id: idOf(key), names: [], piece: pieceOf(0, 1, { sums: sumsOf(tiles(Array.from({ length: rows }, (_, i) => [A, i, 1, 0])), [A], 0, 1e9, id) }) });
-    const fail = (key: string): void => reply({ id: idOf(key), names: [], wrong: { status: 500, title: "", message: "down", request: null } });
-    return { pieces, sent, later, want, asked, arrive, fail, changes: () => changes };
-  }
   it("four at once, in the order of urgency; the next as one comes", () => {
     const s = scripted();
     s.pieces.want(["a", "b", "c", "d", "e"].map(s.want));
@@ -441,9 +447,9 @@ describe("the cache of pieces", () => {
   });
 });
 
-describe("what the host did", () => {
-  const sample = (at: number, stack: number, state = 1): SampleRow => ({ at, samples: 1, state, stack });
+const sample = (at: number, stack: number, state = 1): SampleRow => ({ at, samples: 1, state, stack });
 
+describe("what the host did", () => {
   it("samples of one line that follow each other are one event; a pause ends it", () => {
     const rows = [sample(0, 1), sample(5e6, 2), sample(10e6, 3), sample(15e6, 3), sample(90e6, 3)];
     const places = Uint32Array.of(0, 7, 7, 8);
@@ -476,18 +482,20 @@ describe("what the host did", () => {
     expect([events.start[2], events.duration[2], events.ref[2], events.stack[2]]).toEqual([4, 0, 99, 5]);
     expect([stateOf([0, 2, 1, 0]), stateOf([0, 0, 0, 0]), stateOf([null, null, 3, 1])]).toEqual([2, 0, 3]);
   });
+});
 
-  const DOCUMENT = {
-    causes: [{ cause: "host_sync", text: "waited" }, { cause: "copy", text: "copied" }],
-    gaps: { device: [0, 0, 1], start: [10, 50, 20], duration: [5, 7, 9], cause: [0, 0, 1], node: [2, 0, 1], ended_by: [0, 0, 1] },
-    gap_sums: { step_ns: 100, rows: [[0, 0, 0, 3, 12]] },
-    stacks: [0, 2, 1],
-    nodes: { parent: [0, 0, 1], place: [0, 1, 2], frame: [0, 1, 2] },
-    frames: [[], ["outer.py:1 main()"], ["inlined()", "inner.py:2 step()"]],
-    places: [null, { place: "outer.py:1", file: "/a/outer.py", line: 1, function: "main" }, { place: "inner.py:2", file: "/a/inner.py", line: 2, function: null }],
-    kernels: [{ symbol: "_Z1kv", place: 2, scope: "step" }],
-  };
+const DOCUMENT = {
+  causes: [{ cause: "host_sync", text: "waited" }, { cause: "copy", text: "copied" }],
+  gaps: { device: [0, 0, 1], start: [10, 50, 20], duration: [5, 7, 9], cause: [0, 0, 1], node: [2, 0, 1], ended_by: [0, 0, 1] },
+  gap_sums: { step_ns: 100, rows: [[0, 0, 0, 3, 12]] },
+  stacks: [0, 2, 1],
+  nodes: { parent: [0, 0, 1], place: [0, 1, 2], frame: [0, 1, 2] },
+  frames: [[], ["outer.py:1 main()"], ["inlined()", "inner.py:2 step()"]],
+  places: [null, { place: "outer.py:1", file: "/a/outer.py", line: 1, function: "main" }, { place: "inner.py:2", file: "/a/inner.py", line: 2, function: null }],
+  kernels: [{ symbol: "_Z1kv", place: 2, scope: "step" }],
+};
 
+describe("lines and gaps of a session", () => {
   it("a stack has its line and its frames, and gaps are lanes by cause", () => {
     const lines = new Lines(DOCUMENT);
     expect(lines.line(1)?.place).toBe("inner.py:2");
@@ -510,15 +518,19 @@ describe("what the host did", () => {
     }
     expect(new Lines({ ...DOCUMENT, gaps: { ...DOCUMENT.gaps, cause: [9, 9, 9] } }).gaps.length).toBe(1);
   });
+});
 
+describe("blocks of lanes", () => {
   it("lanes that are asked for alike are blocks; gaps are asked for by nobody", () => {
     const lane = (id: string, kind: number): Lane => ({ id, kind, depth: 0, ref: 0, events: 1, busy: 1, first: 0, last: 1 });
     const { blocks, spots } = spotsOf([lane("1", KIND.kernel), lane("2", KIND.sample), lane("3", KIND.gap), lane("4", KIND.copy)], ({ kind }) => (kind === KIND.gap ? -1 : Number(kind === KIND.sample)));
     expect(blocks.map(({ ids }) => ids)).toEqual([["1", "4"], ["2"]]);
     expect(spots).toEqual([{ block: 0, at: 0 }, { block: 1, at: 0 }, { block: -1, at: 0 }, { block: 0, at: 1 }]);
   });
+});
 
-  it("a launch configuration is given in words; what is unknown is left out", () => {
+describe("a launch configuration", () => {
+  it("is given in words; what is unknown is left out", () => {
     const none = { config: 1, grid_x: null, grid_y: null, grid_z: null, block_x: 128, block_y: null, block_z: 1, registers: 32, shared_static: 1024, shared_dynamic: null, local: 0, warps: 32, max_warps: 64 };
     expect(factsOfConfig(none, wordsOf("")).map(([, value]) => value)).toEqual(["128 × 1 × 1", "32", "1.00 KiB", "50 % (32 of 64 warps)"]);
     expect(factsOfConfig({ ...none, local: 16 }, wordsOf("amd"))).toEqual([
