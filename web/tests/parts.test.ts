@@ -22,6 +22,8 @@ import { grown, leastOf } from "../src/ui/Table";
 import { made, rightsText, rulesText } from "../scripts/types.mjs";
 // @ts-expect-error plain JavaScript
 import { broken } from "../scripts/imports.mjs";
+// @ts-expect-error plain JavaScript
+import { tooLong } from "../scripts/lengths.mjs";
 
 describe("a shared view", () => {
   const id = "93a55c5d-90e8-4530-af02-a0335ad05a21";
@@ -91,6 +93,18 @@ describe("import rules", () => {
     expect(broken(file("ui"), 'fetch("https://example.org")')).toHaveLength(1);
     expect(broken(file("ui"), "/* as https://example.org does */ fetch(\"/\")")).toEqual([]);
   });
+});
+
+describe("lengths", () => {
+  const lines = (count: number, line: string): string => Array.from({ length: count }, () => `${line}\n`).join("");
+  it("of functions and files, and numbers of parameters", () => {
+    expect(tooLong("src/x.ts", `function long() {\n${lines(59, "  act();")}}\n`)).toEqual(["src/x.ts:1: lines of long: 61, at most 60"]);
+    expect(tooLong("src/x.ts", `function fits() {\n${lines(58, "  act();")}}\n`)).toEqual([]);
+    expect(tooLong("src/x.ts", "const many = (a, b, c, d, e, f, g) => a;\n")).toEqual(["src/x.ts:1: parameters of many: 7, at most 6"]);
+    expect(tooLong("src/x.ts", lines(601, "act();"))).toEqual(["src/x.ts:1: lines: 601, at most 600"]);
+    expect(tooLong("src/x.ts", lines(600, "act();"))).toEqual([]);
+  });
+  it("of files that a build makes do not count", () => expect(tooLong("src/api/schema.ts", lines(3000, "act();"))).toEqual([]));
 });
 
 describe("router", () => {
