@@ -348,7 +348,7 @@ EXPORT void fake_cuda_contexts(uint64_t out[3])
     out[2] = atomic_load(&unheard);
 }
 
-/* Takes FAKE_CONTEXT_MS to make a context: a real one takes some 60 to 400 ms. */
+/* Takes FAKE_CONTEXT_MS to make a context: a real one takes about 60 to 400 ms. */
 static void make(void)
 {
     const char *ms = getenv("FAKE_CONTEXT_MS");

@@ -2,8 +2,8 @@
  *
  * Kernels are not run: each warp of a launch "runs" three instructions. The first counts all of its
  * threads; the second, a load from global memory, has half of the threads at work and takes 16
- * sectors where 4 would do; the third is a store to shared memory with conflicts of 8 ways. At the
- * end of the process the numbers that a session must find are written to the file that
+ * sectors where 4 are enough; the third is a store to shared memory with conflicts of 8 ways. At
+ * the end of the process the numbers that a session must find are written to the file that
  * FAKE_SASS_TOTALS names: "warps lost", of launches whose counts were delivered and of launches
  * whose counts were lost.
  *

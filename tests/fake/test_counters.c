@@ -121,7 +121,7 @@ TEST(what_does_not_fit_is_left_out)
           LIST("counter_metrics=sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum,gr__e.sum,no__such.sum"),
           LIST("100", "ms=300"));
     check_program(&r, 0);
-    check_contains(&r, message_of(&r, "pm_sampling.passes"), "without sm__d.sum");
+    check_contains(&r, message_of(&r, "pm_sampling.passes"), "left out: sm__d.sum");
     check_contains(&r, message_of(&r, "pm_sampling.unknown_metrics"), "no__such.sum");
     assert_string_equal(setting(&r, "metric", 3), "gr__e.sum");
     assert_null(setting(&r, "metric", 4));
@@ -399,7 +399,7 @@ TEST(a_full_buffer_is_counted)
     assert_true(lost + g.full >= g.made - g.samples);
     assert_int_equal(int_at(r.report, "ledger.samples_overflows"), g.full);
     check_contains(&r, message_of(&r, "pm_sampling.overflow"), "pm_hardware_buffer_bytes");
-    check_contains(&r, message_of(&r, "pm_sampling.slower"), "not every 500");
+    check_contains(&r, message_of(&r, "pm_sampling.slower"), "instead of every 500");
     assert_in_range(last_interval(&r), 1000, 64000);
     assert_true(g.samples > 0); /* 32 of them last for a drain then */
     assert_string_equal(ran_as(&r), "PmSampling");

@@ -438,7 +438,7 @@ static void check_phases(const struct run *r, const struct given *g)
     assert_true(int_at(r->report, "ledger.samples_recorded") > 0);
     assert_string_equal(setting_of_engine(r, "Deep", "ran_as"), "Deep");
     assert_string_equal(capability_of(r, "pc_sampling", "status"), "collected");
-    check_contains(r, message_of(r, "deep.phases"), "counted from then on");
+    check_contains(r, message_of(r, "deep.phases"), "counted since then");
 }
 
 /* Samples come first, counts from then on, both in one session, which has no kernels. */
@@ -457,8 +457,8 @@ TEST(deep_samples_and_then_counts)
 }
 
 /* Samples and counts are of contexts and modules that are made and destroyed meanwhile. The
- * contexts take some 400 ms: counting begins before the first module is unloaded, which ends it,
- * also where the machine is busy. */
+ * contexts take about 400 ms: counting begins before the first module is unloaded, which ends it,
+ * even if the machine is busy. */
 TEST(deep_with_contexts_and_modules)
 {
     struct run r;

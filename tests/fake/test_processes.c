@@ -168,7 +168,7 @@ TEST(begun_late)
         {"ranged", "", "init-late", "100", 0, 0},
         {"sampled", "is sampled", "init-late", "100", 1, 1},
         {"sampled", "is sampled", "init-late", "apart", 1, 1},
-        {"counted", "of the devices", "init-late", "100", 1, 1},
+        {"counted", "a device that", "init-late", "100", 1, 1},
         {"instrumented", "kernels of graphs", "init-late", "100", 1, 1},
         {"instrumented", "kernels of graphs", "init-late", "sessions=3", 3, 1},
         {"sampled", "", "100", "sessions=2", 0, 0}, /* the first was in time */

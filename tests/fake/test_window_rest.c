@@ -96,7 +96,7 @@ TEST(a_context_begins_late)
         assert_int_equal(int_at(r.report, "windows.opened"), 2);
         if (cases[i].late) {
             check_contains(&r, message_of(&r, "windows.begun_late"),
-                           "in 1 windows the beginning is missing in some context");
+                           "in 1 windows at least one context lacks the beginning");
             assert_int_equal(window_counts(&r, "fake_relu"), 2 * WARPS * INSTRUCTIONS);
             assert_int_equal(window_counts(&r, "fake_gemm"), 0);
         } else {

@@ -106,7 +106,7 @@ TEST(cycles_with_contexts)
                             .program = LIST("100", "threads=3", "contexts", "kept", "slow=3")},
         100);
     assert_int_equal(int_at(r.said, "0.finalized"), 0);
-    check_contains(&r, message_of(&r, "windows.not_quiet"), "ten times as long");
+    check_contains(&r, message_of(&r, "windows.not_quiet"), "ten times its longest pause");
     run_free(&r);
 }
 
@@ -301,7 +301,7 @@ TEST(by_clock_again)
         assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.launches") * 3 / 4);
         const json_t *summary = at(r.report, "summary");
         check_contains(&r, json_string_value(json_array_get(summary, json_array_size(summary) - 1)),
-                       "windows: shares of time are of them.");
+                       "Percentages are shares of the time in windows.");
         run_free(&r);
     }
 }

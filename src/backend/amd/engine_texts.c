@@ -19,9 +19,9 @@ static const struct engine_words words[] = {
              "kernels of HIP calls inside windows are recorded; outside rocprofiler-sdk is stopped",
          .late = "nothing is recorded: rocprofiler-sdk takes no tool after the first HIP call"},
     [GPUFL_ENGINE_PC_SAMPLING] =
-        {.brings = "where wavefronts stand, by instruction, and on MI300 and newer why they wait; "
-                   "kernels and copies are recorded while PC sampling runs, whatever "
-                   "pc_kernel_collect says",
+        {.brings = "where wavefronts stand, by instruction, and on MI300 and newer why they wait. "
+                   "Kernels and copies are recorded while PC sampling runs; pc_kernel_collect has "
+                   "no effect",
          .needs = "rocprofiler-sdk of ROCm 6.4 or later, an Instinct GPU from MI200 on, a kernel "
                   "driver that samples",
          .costs = "not measured on AMD's GPUs; AMD calls it a beta that may freeze the GPU",
@@ -77,18 +77,18 @@ static const struct engine_limit limits[] = {
      "add the user to the groups render and video, and log in again; in a container --group-add "
      "with the number of render."},
     {"Services that rocprofiler-sdk refuses:",
-     "the session says which and why, and goes on without: another tool (rocprofv3) may hold the "
-     "counters, or the kernel driver may be too old."},
+     "the session reports which and why, and continues without them. Another tool (rocprofv3) may "
+     "hold the counters, or the kernel driver may be too old."},
     {"PC sampling:", "AMD calls it a beta that may freeze the GPU, so that the machine has to be "
                      "switched off and on. `gpufl trace` switches it on in the program "
                      "(ROCPROFILER_PC_SAMPLING_BETA_ENABLED=1) for PcSampling and Deep alone."},
     {"Size of kept device code:",
-     "96 MiB a code object and 1 GiB a session at most, half of log_max_spool_bytes, and nothing "
-     "that would leave the disk less than log_min_free_bytes; samples of what is not kept have no "
-     "instructions and lines."},
-    {"Engines asked for too late:",
-     "`gpufl trace` begins before the program uses the GPU; a program that calls gpufl_init does "
-     "so before its first HIP call. Else the session says what is missing (above)."},
+     "at most 96 MiB for each code object; at most 1 GiB and at most half of log_max_spool_bytes "
+     "for each session. Code is not kept if the disk would have less than log_min_free_bytes left. "
+     "Samples of code that is not kept have no instructions and no lines."},
+    {"Sessions that begin late:", "`gpufl trace` begins before the program uses the GPU. A program "
+                                  "that calls gpufl_init must call it before its first HIP call; "
+                                  "otherwise the session reports what is missing (see above)."},
     {0},
 };
 

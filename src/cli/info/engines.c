@@ -212,9 +212,9 @@ void info_engines_text(struct buf *b, const struct backend *of, int width)
         put_sentence(b, width, "%s %s %s: %s", engine_of(p->a), rules[p->rule].text,
                      engine_of(p->b), p->why);
     put_list(b, "in windows of capture", t, offsetof(struct engine_words, windows), width);
-    put_list(b, "begun when the program has used the GPU already", t,
+    put_list(b, "what is missing if the session begins after the first use of the GPU", t,
              offsetof(struct engine_words, late), width);
-    buf_str(b, "\nwhere an engine cannot do all of it\n");
+    buf_str(b, "\nwhat limits an engine\n");
     for (const struct engine_limit *l = t->limits; l->what; l++)
         put_sentence(b, width, "%s %s", l->what, l->then);
 }

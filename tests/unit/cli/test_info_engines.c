@@ -97,7 +97,7 @@ TEST(amd_has_words_of_its_own)
 TEST(obstacles_are_explained)
 {
     static const char *const words[] = {"held by another tool", "ERR_NVGPUCTRPERM", "1 GiB",
-                                        "too late"};
+                                        "begin late"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         assert_non_null(strstr(shown(200), words[i]));
 }

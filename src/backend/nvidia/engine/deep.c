@@ -145,7 +145,7 @@ static const char *deep_yield(struct trace *t)
     int sampling = PHASE_SAMPLING;
     return atomic_compare_exchange_strong(&me.phase, &sampling, PHASE_YIELDED)
                ? NULL
-               : "it goes on since the time of sampling was over";
+               : "sampling cannot be ended after deep_sample_ms";
 }
 
 /* ---- reports to the session ----------------------------------------------------------------- */
@@ -153,10 +153,9 @@ static const char *deep_yield(struct trace *t)
 static const char *why_uncounted(struct trace *t)
 {
     if (atomic_load_explicit(&me.unsampled, memory_order_relaxed))
-        return "no program counters are sampled, and what samples is tried first";
+        return "program counters could not be sampled, and Deep samples before it counts";
     me.refused = nv_engine_failure(t, NV_SASS_METRICS);
-    return me.refused.text[0] ? me.refused.text
-                              : "CUPTI was busy when the time of sampling was over";
+    return me.refused.text[0] ? me.refused.text : "CUPTI was busy at the end of sampling";
 }
 
 /* Returns why no instruction was counted in a session that has ended; "": some were. [collector] */
@@ -173,9 +172,8 @@ static const char *why_sampled_only(struct trace *t)
         return "the program began a profiler of its own before the time of sampling was over";
     default:
         return atomic_load_explicit(&me.missed, memory_order_relaxed)
-                   ? "whenever a call that waits for the device returned, another thread was "
-                     "inside "
-                     "the driver, so that sampling could not be ended"
+                   ? "each time a call that waits for the device returned, another thread was "
+                     "inside the driver, so sampling could not be ended"
                    : "after the time of sampling (deep_sample_ms) no call that waits for the "
                      "device "
                      "returned";
@@ -185,12 +183,12 @@ static const char *why_sampled_only(struct trace *t)
 static void say_sampled_only(struct trace *t, bool refused)
 {
     struct sink *s = t->sink;
-    s->ops->message(s, SEVERITY_WARNING, "deep.sampled_only",
-                    "the program was sampled, and no instruction was counted: %s%s",
-                    why_sampled_only(t),
-                    refused ? ""
-                            : ". Run it once more with engine SassMetrics (gpufl trace -e "
-                              "SassMetrics -- …)");
+    s->ops->message(
+        s, SEVERITY_WARNING, "deep.sampled_only",
+        "the program was sampled, and no instruction was counted: %s%s", why_sampled_only(t),
+        refused ? ""
+                : ". To count them, run the program again with engine SassMetrics (gpufl trace -e "
+                  "SassMetrics -- …)");
 }
 
 static void say_phases(struct sink *s, int64_t switching)
@@ -200,8 +198,8 @@ static void say_phases(struct sink *s, int64_t switching)
     setting_number(s, ENGINE, 0, "switch_us", switching / 1000);
     s->ops->message(
         s, SEVERITY_NOTE, "deep.phases",
-        "the driver does not let both live: program counters were sampled for the first "
-        "%.1f s from the first launch, and instructions are counted from then on",
+        "the driver cannot sample and count at the same time: program counters were sampled for "
+        "%.1f s after the first launch, and instructions are counted since then",
         (double)atomic_load_explicit(&me.sampled, memory_order_relaxed) * 1e-9);
 }
 
@@ -216,8 +214,8 @@ static void deep_drain(struct trace *t)
     me.said = true;
     if (none)
         s->ops->message(s, SEVERITY_NOTE, "deep.recorded",
-                        "no program counters are sampled, so that every kernel is recorded. For "
-                        "instructions, counted, run it once more with engine SassMetrics (gpufl "
+                        "program counters could not be sampled, so every kernel is recorded. To "
+                        "count instructions, run the program again with engine SassMetrics (gpufl "
                         "trace -e SassMetrics -- …)");
     else if (now == PHASE_COUNTING)
         say_phases(s, switching);

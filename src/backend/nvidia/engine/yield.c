@@ -83,7 +83,8 @@ const char *yield_engines(struct trace *t)
     if (!nv_engines_unending(t))
         return NULL;
     if (!is_counted(t))
-        return "in this session nothing tells when no thread is inside the driver";
+        return "this session does not count driver calls, so gpufl cannot know when no thread is "
+               "inside the driver";
     if (driver_gate_is_inside())
         return "the thread that begins it is inside the driver";
     bool shut = false;

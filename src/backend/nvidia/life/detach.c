@@ -190,9 +190,9 @@ void detach_conclude(struct trace *t)
     if (t->unquiet && !atomic_load(&t->finalized) && !atomic_load(&t->not_finalized))
         s->ops->message(
             s, SEVERITY_NOTE, "windows.not_quiet",
-            "launches cost up to 0.7 us more after windows: the profiling library is "
-            "detached where no context, code, stream or graph has been made or destroyed "
-            "for ten times as long as the program ever paused between two of them (a "
-            "minute is enough), where another call returns, which did not come about");
+            "launches after windows cost up to 0.7 us more, since the profiling library stayed "
+            "attached. It is detached when a call of the driver returns and the program has not "
+            "created or destroyed a context, code, a stream or a graph for ten times its longest "
+            "pause between two of them, or for a minute. No call returned at such a time");
     t->unquiet = false;
 }

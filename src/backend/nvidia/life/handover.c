@@ -64,11 +64,11 @@ void handover_begin(struct trace *t, const char *function)
     const char *unending = nv_engines_unending(t), *kept = yield_engines(t);
     if (kept) {
         if (s)
-            s->ops->message(s, SEVERITY_WARNING, "cupti.kept",
-                            "the program begins a profiler of its own (%s), which gets nothing: "
-                            "%s, which could not be ended now (%s). Use engine Trace, or "
-                            "--yield-cupti",
-                            function, unending, kept);
+            s->ops->message(
+                s, SEVERITY_WARNING, "cupti.kept",
+                "the program begins a profiler of its own (%s), which records nothing: gpufl still "
+                "uses CUPTI (%s), and could not stop that (%s). Use engine Trace, or --yield-cupti",
+                function, unending, kept);
         return;
     }
     cupti_fatal_by_program(t, function);

@@ -457,14 +457,13 @@ static void say_never(struct trace *t)
 {
     t->sink->ops->message(
         t->sink, SEVERITY_NOTE, "windows.no_rest",
-        "launches cost up to 0.7 us more after windows, since the engine stayed ready: %s",
+        "launches after windows cost up to 0.7 us more, since the engine was not suspended: %s",
         atomic_load(&me.busy)
-            ? "the engine had not finished where it could have been suspended, or the "
-              "program worked in several contexts (window_detach), or in 64"
-        : atomic_load(&me.missed)
-            ? "whenever a call that waits for the device returned, another thread "
-              "was inside the driver"
-            : "no call that waits for the device returned");
+            ? "the engine was still at work at each call that could have suspended it, or the "
+              "program used several contexts (with window_detach), or at least 64"
+        : atomic_load(&me.missed) ? "each time a call that waits for the device returned, another "
+                                    "thread was inside the driver"
+                                  : "no call that waits for the device returned");
 }
 
 void suspend_conclude(struct trace *t)
@@ -478,21 +477,23 @@ void suspend_conclude(struct trace *t)
         say_never(t);
     if (me.late_count)
         s->ops->message(s, SEVERITY_WARNING, "windows.begun_late",
-                        "in %" PRIu64 " windows the beginning is missing in some context, or all "
-                        "of the window, %" PRId64
-                        " ms at most: after a rest the engine begins where "
+                        "in %" PRIu64
+                        " windows at least one context lacks the beginning, or all of its "
+                        "data (%" PRId64 " ms at most). After a rest the engine begins again when "
                         "a call that waits for the device returns and no other thread is in the "
-                        "driver; window_rest_ms=0 keeps it ready",
+                        "driver. window_rest_ms=0 keeps the engine ready",
                         me.late_count, (me.late_most + 999999) / 1000000);
     if (is_unplaced())
-        s->ops->message(s, SEVERITY_WARNING, "windows.contexts",
-                        "the program works in more than %d contexts: after a rest the engine does "
-                        "not begin in those beyond; window_rest_ms=0 keeps it ready",
-                        CONTEXTS);
+        s->ops->message(
+            s, SEVERITY_WARNING, "windows.contexts",
+            "the program uses more than %d contexts. After a rest the engine does not begin again "
+            "in the others, so they lack data. window_rest_ms=0 keeps the engine ready",
+            CONTEXTS);
     if (atomic_load(&t->finalized) && t->codeless > me.codeless)
         s->ops->message(s, SEVERITY_NOTE, "windows.code",
-                        "%" PRIu64 " functions have no lines, since their code was not seen: code "
-                        "that is loaded while the profiling library is detached between windows "
-                        "is not kept; window_rest_ms=0 keeps it attached",
+                        "%" PRIu64
+                        " functions have no lines: their code was loaded between windows, "
+                        "while the profiling library was detached, and was not kept. "
+                        "window_rest_ms=0 keeps the library attached",
                         t->codeless - me.codeless);
 }

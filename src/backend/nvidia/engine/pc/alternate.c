@@ -226,10 +226,11 @@ static void conclude(struct sink *s)
     setting_number(s, ENGINE, 0, "kernel_windows_switch_us", me.switching / 1000);
     if (me.windows || me.stuck)
         return;
-    s->ops->message(s, SEVERITY_NOTE, "pc_sampling.no_window", "no kernels are recorded: %s",
-                    atomic_load_explicit(&me.missed, memory_order_relaxed)
-                        ? "whenever it was time, another thread was inside the driver"
-                        : "no call that waits for the device returned after pc_window_every_ms");
+    s->ops->message(
+        s, SEVERITY_NOTE, "pc_sampling.no_window", "no kernels were recorded: %s",
+        atomic_load_explicit(&me.missed, memory_order_relaxed)
+            ? "each time a window of kernel records was due, another thread was inside the driver"
+            : "no call that waits for the device returned after pc_window_every_ms");
 }
 
 static void pc_alternate_drain(struct trace *t)

@@ -5,7 +5,7 @@
  * which every kernel is recorded. Both are switched on a thread of the program, at the exit of a
  * call that waits for the device, when it is time and no other thread is inside the driver
  * (driver_gate.h); until such a moment comes, sampling goes on. A turn costs the program
- * some 50 ms, and its next launches more than usual: 0.1 to 0.2 s in total.
+ * about 50 ms, and its next launches more than usual: 0.1 to 0.2 s in total.
  *
  * Launches are counted in these windows, as in windows of capture; no thread is inside the driver
  * when a window begins or ends. A process has one, in static memory, like the trace (trace.h). */

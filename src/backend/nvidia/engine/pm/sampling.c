@@ -155,16 +155,15 @@ static void say_left(struct sink *s, const struct pm_device *d)
         snprintf(to + n, TEXT - n, "%s%s", n ? ", " : "", d->host.left[i].name);
     }
     if (*passes)
-        s->ops->message(s, me.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING,
-                        "pm_sampling.passes",
-                        "a %s does not count all of these metrics at once, and what is sampled has "
-                        "no second pass: without %s",
-                        d->host.chip, passes);
+        s->ops->message(
+            s, me.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING, "pm_sampling.passes",
+            "a %s cannot sample all of these metrics at the same time, so these are left out: %s",
+            d->host.chip, passes);
     if (*unknown)
-        s->ops->message(s, me.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING,
-                        "pm_sampling.unknown_metrics",
-                        "a %s has no such metrics, or does not let them be read here: %s",
-                        d->host.chip, unknown);
+        s->ops->message(
+            s, me.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING, "pm_sampling.unknown_metrics",
+            "a %s does not have these metrics, or refuses to sample them, so they are left out: %s",
+            d->host.chip, unknown);
 }
 
 static void describe(struct trace *t, struct pm_device *d)
@@ -197,8 +196,8 @@ static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
         late < all / LATE_PART)
         return;
     s->ops->message(s, SEVERITY_NOTE, "pm_sampling.late",
-                    "hardware counters are sampled for the last %" PRId64 " ms of %" PRId64
-                    " since the program had the device: to set them up takes the rest",
+                    "hardware counters were sampled for the last %" PRId64 " ms of the %" PRId64
+                    " ms in which the program used the device: their setup took the rest",
                     (all - late) / 1000000, all / 1000000);
 }
 
@@ -222,11 +221,12 @@ static void say_slower(struct trace *t, struct pm_device *d)
     if (me.slower_said)
         return;
     me.slower_said = true;
-    t->sink->ops->message(
-        t->sink, SEVERITY_WARNING, "pm_sampling.slower",
-        "the device's buffer of counters fills faster than it can be read: they are sampled every "
-        "%" PRId64 " us from here on, not every %" PRId64 ", and less often where that does not do",
-        d->setup.interval / 1000, t->config.pm_interval_us);
+    t->sink->ops->message(t->sink, SEVERITY_WARNING, "pm_sampling.slower",
+                          "the device's buffer of counters fills faster than it can be read: "
+                          "counters are now sampled every "
+                          "%" PRId64 " us instead of every %" PRId64
+                          " us, and less often if the buffer still fills",
+                          d->setup.interval / 1000, t->config.pm_interval_us);
 }
 
 static void say_overflows(struct sink *s, struct pm_device *d)

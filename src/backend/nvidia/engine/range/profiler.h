@@ -8,7 +8,7 @@
  *
  * With range_kernels the first launches of each kernel are counted instead of scopes: during the
  * launch the library repeats the kernel for as many passes as the metrics need, and restores the
- * memory that the kernel changes in between (some 25 ms a pass). Launches of other threads wait
+ * memory that the kernel changes in between (about 25 ms a pass). Launches of other threads wait
  * meanwhile. Kernels that need each other in order to end cannot be counted in this way; kernels of
  * graphs are not counted.
  *

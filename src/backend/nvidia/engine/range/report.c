@@ -105,7 +105,7 @@ static void describe_repeated(struct trace *t, struct range_choice *c, uint32_t 
     s->ops->message(
         s, SEVERITY_NOTE_ALOUD, "range_profiler.repeated",
         "RangeProfiler: scopes whose iterations the program names (GFL_BENCH) are counted in %zu "
-        "passes, one in each of the first iterations, which take some 20 ms longer",
+        "passes, one in each of the first iterations, which take about 20 ms longer",
         c->passes);
 }
 
