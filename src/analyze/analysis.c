@@ -100,8 +100,8 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
         err_no_kernel(&e, path, options.kernel);
     else if (rc == GPUFL_E_NOENT)
         err_set(&e, rc,
-                "%s: no call or kernel has a stack; `gpufl trace` captures stacks where the "
-                "program waits, and with --stacks=launch at launches",
+                "%s: no call or kernel has a stack; `gpufl trace` captures stacks at waits, and "
+                "with --stacks=launch also at launches",
                 path);
     else if (rc)
         err_set(&e, rc, "%s", err_text(rc));

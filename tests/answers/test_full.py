@@ -31,7 +31,7 @@ def near(a, b, part=0.01):
 
 
 def section(text, title):
-    """The lines of a section, "" where there is none."""
+    """The lines of a section, "" if there is none."""
     found = re.search(rf"(?:^|\n){re.escape(title)}\n(.*?)(?:\n\n|\Z)", text, re.S)
     return found[1] if found else ""
 
@@ -111,10 +111,10 @@ def faults_of_none(text, report):
     """Yields what is said to be none and has rows, and notes about rows that are not there."""
     rows = {"scopes": len(report["scopes"]), "nvtx": sum(bool(one["tag"]) for one in report["scopes"]),
             "copies": report["copies"]["count"] or 0, "kernels": report["kernels"]["count"] or 0}
-    for what in re.findall(r"asked for (\w+): on, but there was none", text):
+    for what in re.findall(r"asked for (\w+): on; nothing was recorded", text):
         if rows.get(what):
-            yield f"asked for {what}: 'there was none', and {rows[what]} rows"
-    if rows["scopes"] and "the program opened no scope" in text:
+            yield f"asked for {what}: 'nothing was recorded', and {rows[what]} rows"
+    if rows["scopes"] and "program opened no scope" in text:
         yield f"'opened no scope', and {rows['scopes']} scopes"
     lines = section(text, "Idle time by line")
     if ("“Ended by”" in lines) != ("  ended by " in lines):

@@ -73,7 +73,7 @@ static int add_alloc(const struct model *m, const struct wait_line *l, struct in
     wait_cost_put_facts(m, l, &w, i);
     if (empties_cache(m, l))
         i->next = model_words(m)->empty_cache;
-    buf_printf(&text, "%s in a loop × %llu", calls, (unsigned long long)w.calls);
+    buf_printf(&text, "%s in a loop × %s", calls, units_count(a, (int64_t)w.calls));
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)w.calls), calls);
     insight_put_where(m, l->place, &text);

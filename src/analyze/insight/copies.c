@@ -42,7 +42,7 @@ static int add_small(const struct model *m, uint32_t place, const struct small_s
     insight_fact(i, "copies", (int64_t)count);
     insight_fact(i, host ? "host_ns" : "gpu_ns", ns);
     insight_fact_longest(m, i, s->start, s->end);
-    buf_printf(&text, "Small copies × %llu", (unsigned long long)count);
+    buf_printf(&text, "Small copies × %s", units_count(a, (int64_t)count));
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s copies of at most 16 KiB", units_count(a, (int64_t)count));
     insight_put_where(m, place, &text);
@@ -143,8 +143,8 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     insight_fact_longest(m, i, t->at, t->at + t->max);
     if (kind == TO_HOST)
         i->next = model_words(m)->pinned_back;
-    buf_printf(&text, "Pageable copies %s × %llu", sum_transfers_kind((int)kind),
-               (unsigned long long)t->count);
+    buf_printf(&text, "Pageable copies %s × %s", sum_transfers_kind((int)kind),
+               units_count(a, (int64_t)t->count));
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s in %s %s copies of host memory that is not pinned",
                units_bytes(a, t->bytes), units_count(b, (int64_t)t->count),

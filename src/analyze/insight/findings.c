@@ -93,8 +93,8 @@ static void say_engine(const struct model *m, struct buf *out)
     buf_str(out, "The GPU was idle ");
     sum_idle_put(m, ns, out);
     buf_printf(out,
-               " while engine %s was set up, read or given back: that is not the program's own, "
-               "and mostly comes once a run.\n",
+               " while engine %s was set up, read or released. That time is not the program's own, "
+               "and most of it occurs once a run.\n",
                model_text(m, m->facts.engine));
 }
 
@@ -425,10 +425,11 @@ static void say_windows(const struct model *m, struct buf *out)
     int64_t ns = sum_windows_time(m), run = sum_facts_duration(m);
     uint64_t opened = m->windows.capture.opened;
     if (sum_windows_any(m) && opened)
-        buf_printf(out, "Recorded were %s of %s (%s), in %s window%s: shares of time are of %s.\n",
-                   units_time(a, ns), units_time(b, run), units_percent(c, (double)ns, (double)run),
-                   units_count(d, (int64_t)opened), opened == 1 ? "" : "s",
-                   opened == 1 ? "it" : "them");
+        buf_printf(out,
+                   "%s window%s recorded %s of the %s that the program ran (%s). Percentages are "
+                   "shares of the time in windows.\n",
+                   units_count(d, (int64_t)opened), opened == 1 ? "" : "s", units_time(a, ns),
+                   units_time(b, run), units_percent(c, (double)ns, (double)run));
 }
 
 void findings_caveats(const struct model *m, struct buf *out)
@@ -445,9 +446,9 @@ static void say_watched(const struct model *m, struct buf *out)
     if (!w->is_monitor || (!w->slept && !w->missed))
         return;
     if (w->slept)
-        buf_printf(out, "The machine slept for %s at least: no sample is of that time, and ",
+        buf_printf(out, "The machine slept for at least %s, in which no samples were taken, and ",
                    units_time(a, w->slept));
-    buf_printf(out, "%s rounds of samples did not take place.\n", units_count(b, w->missed));
+    buf_printf(out, "%s rounds of samples were missed.\n", units_count(b, w->missed));
 }
 
 void findings_put_first(const struct model *m, struct buf *out)

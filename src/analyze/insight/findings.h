@@ -11,7 +11,7 @@
 void findings_put(const struct model *m, struct buf *out);
 
 /* Appends the sentences that a reader needs before any share: how the engine changed the run, what
- * is unknown, and what the GPU did where no kernel was recorded. */
+ * is unknown, and what the GPU did if no kernel was recorded. */
 void findings_put_first(const struct model *m, struct buf *out);
 
 /* Appends those sentences of findings_put that say which waits and idle time the profiler caused.
@@ -21,7 +21,8 @@ void findings_caveats(const struct model *m, struct buf *out);
 /* Returns why a session has no rows of a feature. The text is static or in m. */
 const char *findings_why_none(const struct model *m, const char *feature);
 
-/* Appends the text for a feature without rows: "none: …", "not recorded …" or "unknown: …". */
+/* Appends the text for a feature without rows: what the program did not do, "nothing was recorded:
+ * …", "not recorded …" or "unknown: …". */
 void findings_put_none(const struct model *m, const char *feature, struct buf *out);
 
 /* Appends which kinds of activity are unknown because the log is damaged. False: none. */

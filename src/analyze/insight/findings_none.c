@@ -11,7 +11,7 @@ const char *findings_status(const char *status)
         const char *status, *text;
     } texts[] = {
         {"partial", "in part"},
-        {"enabled_no_data", "on, but there was none"},
+        {"enabled_no_data", "on; nothing was recorded"},
         {"not_requested", "not asked for"},
         {"not_built", "not offered by this build"},
     };
@@ -35,18 +35,25 @@ static const char *undone(const char *feature)
     static const struct {
         const char *feature, *text;
     } texts[] = {
-        {"kernels", "the program launched nothing while it was captured"},
-        {"copies", "the program copied nothing while it was captured"},
-        {"synchronizations", "the program did not wait for the GPU while it was captured"},
-        {"waits", "the program did not wait for the GPU while it was captured"},
-        {"memory", "the program allocated nothing while it was captured"},
-        {"graphs", "the program launched no graph while it was captured"},
-        {"scopes", "the program opened no scope while it was captured"},
+        {"kernels", "the program launched no work during the capture"},
+        {"copies", "the program made no copy during the capture"},
+        {"synchronizations", "the program did not wait for the GPU during the capture"},
+        {"waits", "the program did not wait for the GPU during the capture"},
+        {"memory", "the program allocated no memory during the capture"},
+        {"graphs", "the program launched no graph during the capture"},
+        {"scopes", "the program opened no scope during the capture"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(feature, texts[i].feature))
             return texts[i].text;
     return "there was nothing to record";
+}
+
+/* Returns true if a status means that the feature was on, or the log has its rows counted. */
+static bool was_on(const struct model *m, const char *status)
+{
+    return !strcmp(status, "enabled_no_data") || !strcmp(status, "collected") ||
+           (!*status && m->ledger.any);
 }
 
 const char *findings_why_none(const struct model *m, const char *feature)
@@ -56,10 +63,9 @@ const char *findings_why_none(const struct model *m, const char *feature)
     const char *reason = c ? model_text(m, c->reason) : "";
     if (*reason)
         return reason;
-    if (!strcmp(status, "enabled_no_data") || !strcmp(status, "collected") ||
-        (!*status && m->ledger.any))
+    if (was_on(m, status))
         return undone(feature);
-    return *status ? findings_status(status) : "the log holds none";
+    return *status ? findings_status(status) : "the log has no such rows";
 }
 
 /* Finds the answer of a session that does not record a feature, preferably one with a reason. */
@@ -116,6 +122,16 @@ static void put_damaged(const struct model *m, enum known_kind kind, struct buf 
                    written == 1 ? " was" : "s were");
 }
 
+/* Says that there was nothing: what the program did not do, or why nothing was recorded. */
+static void put_nothing(const struct model *m, const char *feature, struct buf *out)
+{
+    const struct facts_capability *c = sum_facts_capability(m, feature);
+    bool undone_alone =
+        was_on(m, c ? model_text(m, c->status) : "") && !(c && *model_text(m, c->reason));
+    buf_printf(out, "%s%s",
+               undone_alone ? "" : "nothing was recorded: ", findings_why_none(m, feature));
+}
+
 void findings_put_none(const struct model *m, const char *feature, struct buf *out)
 {
     enum known_kind kind = sum_known_kind(feature);
@@ -144,7 +160,7 @@ void findings_put_none(const struct model *m, const char *feature, struct buf *o
         if (m->known.accounts && !sum_facts_capability(m, feature))
             buf_printf(out, "unknown: system channel %s", m->known.missing ? "missing" : "damaged");
         else
-            buf_printf(out, "none: %s", findings_why_none(m, feature));
+            put_nothing(m, feature, out);
     }
     if (without && without < m->facts.sessions)
         buf_printf(out, ", in %u of %u sessions", without, m->facts.sessions);

@@ -162,7 +162,7 @@ static void put_inherited(const struct model *m, const struct host_line *l, stru
                launcher ? launcher : "");
 }
 
-/* Puts a sentence about the thread's state at the line; nothing where the thread ran, or its state
+/* Puts a sentence about the thread's state at the line; nothing if the thread ran, or its state
  * is unknown. */
 static void put_doing(const struct model *m, struct insight *i, const struct host_line *l,
                       struct buf *out)
@@ -423,7 +423,7 @@ static void put_gaps(const struct model *m, const struct host_lines *l, enum idl
     if (half_width)
         buf_printf(out, " ± %s", units_time(a, half_width));
     if (others)
-        buf_str(out, " at lines with less each, or at none that is known");
+        buf_str(out, " at lines with less idle time each, or at unknown lines");
     else
         buf_printf(out, " in %s gap%s", units_count(a, (int64_t)idle->gaps),
                    idle->gaps == 1 ? "" : "s");

@@ -160,7 +160,7 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     idle_longest_put(&slow.longest, &between.longest, 0);
     rc = i->place ? storm_lines_longest(m, i->place, &slow.longest) : 0;
     insight_fact_longest(m, i, slow.longest.start, slow.longest.end);
-    buf_printf(&text, "Tiny kernels × %llu, launched one by one", (unsigned long long)s.tiny);
+    buf_printf(&text, "Tiny kernels × %s, launched one by one", units_count(a, (int64_t)s.tiny));
     rc = rc ? rc : insight_say(&i->title, &text);
     buf_printf(&text, "%s launches of kernels that take %s on average",
                units_count(a, (int64_t)s.tiny), units_time(b, s.time / (int64_t)s.tiny));

@@ -275,10 +275,12 @@ static int add_memory(const struct model *m, enum pair_kind kind, const struct p
     rc = insight_say(&i->title, &text);
     insight_put_kernel(m, device_code_at(&m->code, p->function)->name, &text);
     if (sectors)
-        buf_printf(&text, ": its accesses to global memory took %s sectors where %s (%s) would do",
+        buf_printf(&text,
+                   ": its accesses to global memory took %s sectors, and %s (%s) would be enough",
                    b, c, a);
     else
-        buf_printf(&text, ": its accesses to shared memory took %s wavefronts where %s would do", b,
+        buf_printf(&text,
+                   ": its accesses to shared memory took %s wavefronts, and %s would be enough", b,
                    c);
     put_most(m, line, &text);
     rc = rc ? rc : insight_say(&i->text, &text);

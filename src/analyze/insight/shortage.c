@@ -72,8 +72,9 @@ void insight_less_cpu_limit(const struct model *m, struct insight *i, int64_t ns
     i->gives_back -= less;
     insight_fact(i, "cpu_limit_ns", less);
     buf_printf(out,
-               " About %s of that is the CPU limit's, which has a finding of its own (shared out "
-               "evenly: which gaps were the limit's is not known).",
+               " About %s of that was caused by the CPU limit, which has a finding of its own. All "
+               "gaps are assumed to have the same share of it, since it is unknown which gaps the "
+               "limit caused.",
                units_time(a, less));
 }
 

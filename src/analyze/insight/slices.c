@@ -97,8 +97,8 @@ static void put(const struct model *m, const struct slices *s, const struct insi
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     int64_t wall = sum_steps_time(m);
     buf_printf(out,
-               "Another process had its slices of the GPU's time in the middle of %s launches: "
-               "they took %s longer together than launches of the same kernels mostly do. ",
+               "Another process used the GPU during %s launches: together they took %s longer than "
+               "other launches of the same kernels. ",
                units_count(a, (int64_t)s->slow), units_time(b, s->ns));
     insight_put_kernel(m, s->kernel, out);
     buf_printf(out, " took %s for most launches, and about %s for %s.", units_time(a, s->usual),

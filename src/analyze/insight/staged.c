@@ -131,7 +131,7 @@ static int add(const struct model *m, uint32_t place, const struct staged *s, do
     insight_fact(i, "gpu_idle_ns", s->idle);
     insight_fact(i, "samples", (int64_t)s->looks);
     insight_fact_longest(m, i, s->longest.start, s->longest.end);
-    buf_printf(&text, "Copies by way of pinned memory × %llu", (unsigned long long)s->copies);
+    buf_printf(&text, "Copies by way of pinned memory × %s", units_count(a, (int64_t)s->copies));
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "The GPU sat idle for %s while the host was", units_time(a, s->idle));
     insight_put_where(m, place, &text);

@@ -234,7 +234,8 @@ static const struct state states[] = {
      "waited for the interpreter's lock, which another thread had", insight_less_gil, put_holder,
      put_first_holder},
     {is_fetching, 0, "Waiting for pages of memory",
-     "was blocked outside of any system call, as where a page is read from a file or from swap",
+     "was blocked outside of any system call, for example while a page is read from a file or from "
+     "swap",
      "Keep in memory what the loop needs: read it once before, and leave nothing to swap.",
      put_pages, NULL},
 };

@@ -243,8 +243,8 @@ static int add_line(const struct model *m, const struct wait_line *l, const stru
     put_reads(m, l, i, &text);
     say_gain(m, i, &text);
     if (is_driver(m, l)) {
-        i->next = "Nothing in the program calls these: the driver waits by itself, as where a "
-                  "context goes away or code is loaded.";
+        i->next = "Nothing in the program calls these: the driver waits by itself, for example "
+                  "while a context is destroyed or code is loaded.";
         buf_str(&text, " No frame of the program is on their stacks.");
     } else {
         rc = rc ? rc : insight_inside_waits(m, i, l, &text);

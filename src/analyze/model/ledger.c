@@ -208,22 +208,21 @@ static const struct loss_sentence {
     {COL_ledger_lost_floor, "kernel", "kernels", "only counted, while gpufl_bench_floor was on"},
     {COL_ledger_scopes_lost, "scope", "scopes", "not recorded: a thread's ring was full"},
     {COL_ledger_joins_lost, "launch", "launches",
-     "not joined to a scope: a ring was full, or the driver's id came again"},
+     "not joined to a scope: a ring was full, or the driver used its id again"},
     {COL_ledger_waits_lost, "wait", "waits", "not recorded: a thread's ring was full"},
     {COL_ledger_marks_lost, "mark", "marks", "not recorded: a thread's ring was full"},
     {COL_ledger_names_other, "scope or mark", "scopes and marks",
-     "named (other): there were more different names than are kept"},
+     "named (other): there were more different names than gpufl keeps"},
     {COL_ledger_captures_lost, "launch", "launches",
-     "not captured for the line behind idle time: a thread's ring was full"},
+     "not captured, so the line that caused idle time is unknown: a thread's ring was full"},
     {COL_ledger_stacks_lost, "stack", "stacks",
-     "not captured: no room for more different ones, or no way through the frames"},
+     "not captured: too many different stacks, or frames that could not be walked"},
     {COL_ledger_stacks_cut, "stack", "stacks",
-     "cut where it reached a file of code for which there was no room: too many libraries at a "
-     "time, or "
-     "opened and closed"},
+     "cut at a file of code that could not be registered: too many libraries were loaded at a "
+     "time, or opened and closed"},
     {COL_ledger_samples_lost, "sample or range", "samples or ranges",
-     "of the hardware not read: dropped by the driver, or there was no time; shares rest on the "
-     "others"},
+     "of the hardware not read: the driver dropped them, or there was no time. Shares are of those "
+     "that were read"},
     {COL_ledger_lost_pool, "buffer", "buffers",
      "refused to the driver: the pool was exhausted (activity_pool_bytes)"},
     {COL_ledger_unknown_records, "record", "records", "of a kind that this version does not read"},

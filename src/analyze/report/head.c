@@ -161,7 +161,7 @@ static void put_end(const struct page *p)
     buf_fini(&how);
 }
 
-/* Writes "Deep, ran as PcSampling: why"; nothing where the requested engine ran. */
+/* Writes "Deep, ran as PcSampling: why"; nothing if the requested engine ran. */
 static void put_stand_in(const struct page *p, const char *name, const struct facts_stand_in *s)
 {
     if (s->ran)

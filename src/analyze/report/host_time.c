@@ -1,4 +1,4 @@
-/* host_time.c - writes the host's time by line and state, for people, where no kernels were
+/* host_time.c - writes the host's time by line and state, for people, if no kernels were
  * recorded. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"

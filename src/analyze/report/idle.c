@@ -59,7 +59,7 @@ static void put_causes(struct page *p, struct idle_sum *sums, unsigned devices)
                   p->model->facts.sessions == 1 ? "" : "s",
                   p->model->facts.sessions == 1
                       ? ""
-                      : ": each counts its own gaps, also where another one used the GPU");
+                      : ": each counts its own gaps, even while another one used the GPU");
     if (p->model->wait_lines.beyond)
         page_text(p, "%s calls could not be kept one by one: their idle time counts as the host's.",
                   units_count(a, (int64_t)p->model->wait_lines.beyond));

@@ -9,7 +9,7 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-/* Writes the causes. sums: of all idle time; steady: of the share base. known: false where it is
+/* Writes the causes. sums: of all idle time; steady: of the share base. known: false if it is
  * unknown what the GPU did. */
 static void put_causes(struct json_out *j, const struct idle_sum *sums,
                        const struct idle_sum *steady, bool known)

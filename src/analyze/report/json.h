@@ -11,10 +11,10 @@
 
 /* Puts a kernel's demangled name, or null for 0 and for an empty name. */
 void json_kernel_name(const struct model *m, struct json_out *j, const char *key, uint32_t name);
-/* Puts the member short_name: a kernel's short name, or null where json_kernel_name gives null. */
+/* Puts the member short_name: a kernel's short name, or null if json_kernel_name gives null. */
 void json_short_name(const struct model *m, struct json_out *j, uint32_t name);
 /* Puts the members place, file, line, function, symbol and in_library of a place in model.stacks;
- * null where they are unknown. */
+ * null if they are unknown. */
 void json_place(const struct model *m, struct json_out *j, uint32_t place);
 /* Puts these members for a finding's line of device code. */
 void json_code_place(const struct model *m, struct json_out *j, const struct insight *i);

@@ -352,7 +352,7 @@ void json_graphs(const struct report *r, struct json_out *j)
     json_out_close_object(j);
 }
 
-/* Puts every kind; null where it was not recorded. */
+/* Puts every kind; null if it was not recorded. */
 void json_managed(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;

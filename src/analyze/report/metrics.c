@@ -172,9 +172,10 @@ void page_metrics(struct page *p)
     page_shared(p);
     const char *why = findings_why_none(p->model, "device_metrics");
     if (!any && !strcmp(why, findings_status("not_requested")))
-        page_text(p, "none: not asked for; system_sample_rate_ms (50 to 100 is usual) and "
-                     "continuous_system_sampling=true give them, in code or as "
-                     "GPUFL_SYSTEM_SAMPLE_RATE_MS and GPUFL_CONTINUOUS_SYSTEM_SAMPLING.");
+        page_text(p, "Samples were not asked for. The options system_sample_rate_ms (50 to 100 is "
+                     "usual) and continuous_system_sampling=true record them. Both can be set "
+                     "in code, or in the environment as GPUFL_SYSTEM_SAMPLE_RATE_MS and "
+                     "GPUFL_CONTINUOUS_SYSTEM_SAMPLING.");
     else if (!any)
         page_none(p, "device_metrics");
 }

@@ -46,7 +46,7 @@ void page_head(struct page *p);           /* first.c: what ran, and what is wron
 void page_few_sessions(struct page *p);   /* first.c */
 void page_steps(struct page *p);          /* steps.c */
 void page_time(struct page *p);           /* time.c: one bar */
-void page_host_first(struct page *p);     /* host_time.c: the host's time, where there is no bar */
+void page_host_first(struct page *p);     /* host_time.c: the host's time, if there is no bar */
 void page_first_findings(struct page *p); /* first.c: what to change first */
 void page_next(struct page *p);           /* first.c: the next command */
 void page_passes(
@@ -94,7 +94,7 @@ void page_late(struct page *p);
 const char *page_doing(uint32_t doing);
 /* Appends " Of pass 2 (PcSampling)." if the kind of data comes from a pass. */
 void page_of_pass(struct page *p, unsigned kind);
-/* Appends a sentence with the passes that a finding's evidence is from; nothing where there are no
+/* Appends a sentence with the passes that a finding's evidence is from; nothing if there are no
  * passes. */
 void page_evidence(struct page *p, const struct insight *i, struct buf *out);
 /* Puts four cells: the number of a counter's values, their mean, the least and the greatest. */

@@ -126,10 +126,10 @@ static inline const char *report_no_text(const struct report *r)
 }
 
 /* Writes SASS next to source for the functions that options.kernel names, and the hardware counters
- * of those kernels. GPUFL_E_NOENT where there is neither. */
+ * of those kernels. GPUFL_E_NOENT if there is neither. */
 int report_kernel(const struct report *r, FILE *out);
 /* Writes collapsed stacks, one a line followed by a number: for flamegraph.pl and speedscope.
- * GPUFL_E_NOENT where there are none. */
+ * GPUFL_E_NOENT if there are none. */
 int report_flame(const struct report *r, FILE *out);
 /* Finds the lines of the session's stacks. Call before report_timeline, which writes them. 0 or
  * GPUFL_E_NOMEM. */

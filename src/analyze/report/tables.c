@@ -273,7 +273,7 @@ static void put_configs(struct page *p)
         page_grid(p, &g);
     } else {
         grid_fini(&g);
-        page_text(p, "none: the log does not say how kernels were launched.");
+        page_text(p, "The log does not say how kernels were launched.");
     }
     char memory[128] = "";
     if (spills)
@@ -292,8 +292,8 @@ void page_kernels(struct page *p)
     if (!m->kernels.time.count) {
         if (m->graphs.whole)
             page_text(p,
-                      "none: what ran was launched in %s, which were recorded as a "
-                      "whole (cuda_graph_activity=nodes records their kernels).",
+                      "Kernels were launched in %s, which were recorded as a whole. "
+                      "cuda_graph_activity=nodes records each kernel.",
                       model_words(m)->graphs);
         else
             page_none(p, "kernels");
@@ -481,9 +481,9 @@ static void put_windows(struct page *p)
         return;
     page_heading(p, "Windows of capture");
     page_text(p,
-              "%s opened%s, %s in all, %s of the run. Outside of them nothing was recorded: "
-              "shares of time are of the windows, and the GPU counts as idle where a gap lies "
-              "inside one.",
+              "%s opened%s, %s in all, %s of the run. Nothing was recorded outside the windows: "
+              "percentages are shares of the windows' time, and the GPU counts as idle if a gap "
+              "lies inside a window.",
               units_count(a, (int64_t)s->capture.opened),
               s->capture.open ? ", one still open at the end" : "", units_time(b, ns),
               units_percent(c, (double)ns, (double)run));

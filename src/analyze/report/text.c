@@ -79,6 +79,8 @@ void page_none(struct page *p, const char *feature)
     buf_init(&text, 1 << 12);
     findings_put_none(p->model, feature, &text);
     buf_char(&text, '.');
+    if (!buf_error(&text) && text.data[0] >= 'a' && text.data[0] <= 'z')
+        text.data[0] = (char)(text.data[0] - 'a' + 'A');
     page_item(p, "  ", &text);
     buf_fini(&text);
 }

@@ -42,7 +42,7 @@ static int read_source(const struct model *m, struct source *s, uint32_t path)
     return 0;
 }
 
-/* Puts a line of the source; nothing where its text is not in the session. */
+/* Puts a line of the source; nothing if its text is not in the session. */
 static void put_source_line(const struct source *s, int64_t line, struct buf *out)
 {
     if (line < 1 || (uint64_t)line > s->count)
@@ -248,7 +248,7 @@ static void put_ptx(struct page *p, uint32_t name)
         page_text(p, "Its PTX, %s lines, is in the session; gpufl view shows it next to the SASS.",
                   units_count(a, lines));
     } else {
-        page_text(p, "Its PTX is not in the session: code carries it where it was built with line "
+        page_text(p, "Its PTX is not in the session: code contains it if it was built with line "
                      "information (-lineinfo or -G).");
     }
     if (buf_error(&path) || buf_error(&text) == GPUFL_E_NOMEM)

@@ -527,7 +527,7 @@ TEST(test_slices)
     assert_in_range(i->gives_back, truth - truth / 50, truth + truth / 50);
     assert_in_range(finder_fact(i, "interrupted_ns"), truth - truth / 50, truth + truth / 50);
     assert_int_equal(i->severity, INSIGHT_HIGH);
-    assert_non_null(strstr(i->text, "in the middle of 40 launches"));
+    assert_non_null(strstr(i->text, "used the GPU during 40 launches"));
     assert_non_null(strstr(i->next, "(CUDA_VISIBLE_DEVICES)"));
     finder_without_memory();
     finder_end();

@@ -380,8 +380,8 @@ TEST(test_bank_conflicts)
         if (i) {
             assert_string_equal(i->title, "Bank conflicts: 32.0-way");
             assert_string_equal(i->text,
-                                "transpose: its accesses to shared memory took 32,000 wavefronts "
-                                "where 1,000 would do; most of it at transpose.cu:16.");
+                                "transpose: its accesses to shared memory took 32,000 wavefronts, "
+                                "and 1,000 would be enough; most of it at transpose.cu:16.");
             assert_in_range(i->gives_back, 8800000, 8900000);
         }
         finder_only("bank_conflicts", "");

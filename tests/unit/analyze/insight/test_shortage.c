@@ -67,7 +67,7 @@ TEST(test_limit)
     int64_t late = finder_fact(line, "gpu_idle_ns"), less = finder_fact(line, "cpu_limit_ns");
     assert_in_range(less, limit->gives_back - 12 * MS, limit->gives_back);
     assert_int_equal(line->gives_back, late - less);
-    assert_non_null(strstr(line->text, "is the CPU limit's"));
+    assert_non_null(strstr(line->text, "was caused by the CPU limit"));
     assert_string_equal(answer(&text), "cpu_limit");
     assert_true(strncmp(buf_cstr(&text), "The CPU limit", 13) == 0);
     buf_fini(&text);

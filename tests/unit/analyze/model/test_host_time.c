@@ -1,4 +1,4 @@
-/* test_host_time.c - checks the host's time by line and state where no kernels are recorded: exact
+/* test_host_time.c - checks the host's time by line and state if no kernels are recorded: exact
  * sums. */
 #include "analyze/model/host/host_time.h"
 #include "tests/test.h"
@@ -142,7 +142,7 @@ TEST(test_time_without_a_line)
     model_fini(&m);
 }
 
-/* A thread that calls nothing counts only where no thread made a call that waits. */
+/* A thread that calls nothing counts only if no thread made a call that waits. */
 TEST(test_which_threads)
 {
     struct program p;

@@ -168,7 +168,7 @@ TEST(test_slow_launches_have_their_line)
     struct model m;
     read_slow(&m, false);
     struct idle_line slow = with_line(&m, IDLE_SLOW);
-    assert_true(slow.estimated > 20000000); /* 800 gaps of some 30 us */
+    assert_true(slow.estimated > 20000000); /* 800 gaps of about 30 us */
     assert_true(slow.looks > 30);
     assert_int_equal(without_line(&m, IDLE_SLOW), 0);
     model_fini(&m);

@@ -114,10 +114,10 @@ TEST(test_causes)
         {COL_ledger_lost_floor, "7 kernels only counted"},
         {COL_ledger_scopes_lost, "7 scopes not recorded"},
         {COL_ledger_joins_lost, "7 launches not joined"},
-        {COL_ledger_captures_lost, "7 launches not captured for the line behind idle time"},
+        {COL_ledger_captures_lost, "7 launches not captured, so the line that caused idle time"},
         {COL_ledger_waits_lost, "7 waits not recorded: a thread's ring was full"},
-        {COL_ledger_stacks_lost, "7 stacks not captured: no room for more different ones"},
-        {COL_ledger_stacks_cut, "7 stacks cut where it reached a file of code"},
+        {COL_ledger_stacks_lost, "7 stacks not captured: too many different stacks"},
+        {COL_ledger_stacks_cut, "7 stacks cut at a file of code"},
         {COL_ledger_samples_lost, "7 samples or ranges of the hardware not read"},
     };
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {

@@ -87,11 +87,13 @@ TEST(test_no_samples)
                                    "{\"type\":\"capability\",\"rows\":1,\"feature\":[1],"
                                    "\"requested\":[0],\"status\":[2],\"reason\":[0]}\n");
     char *text = report();
-    expect(text, "System metrics\n"
-                 "  none: not asked for; system_sample_rate_ms (50 to 100 is usual) and\n"
-                 "  continuous_system_sampling=true give them, in code or as "
-                 "GPUFL_SYSTEM_SAMPLE_RATE_MS and\n"
-                 "  GPUFL_CONTINUOUS_SYSTEM_SAMPLING.\n");
+    expect(text,
+           "System metrics\n"
+           "  Samples were not asked for. The options system_sample_rate_ms (50 to 100 is "
+           "usual) and\n"
+           "  continuous_system_sampling=true record them. Both can be set in code, or in the "
+           "environment as\n"
+           "  GPUFL_SYSTEM_SAMPLE_RATE_MS and GPUFL_CONTINUOUS_SYSTEM_SAMPLING.\n");
     free(text);
 }
 

@@ -250,7 +250,7 @@ TEST(test_none_worked)
     assert_int_equal(json_integer_value(at(root, "kernels", "count")), 0);
     json_decref(root);
     char *text = words("idle");
-    has(text, "No kernels in 500 ms: the program launched nothing while it was captured.");
+    has(text, "No kernels in 500 ms: the program launched no work during the capture.");
     has_not(text, "Without work on a GPU");
     free(text);
 }
@@ -267,7 +267,7 @@ TEST(test_asked)
     has(text, "collected kernels (1 of 3 sessions), stacks (2 of 3 sessions)");
     has(text,
         "asked for kernels (1 of 3 sessions): unavailable: the driver does not let this user");
-    has_not(text, "there was none");
+    has_not(text, "nothing was recorded");
     has(text,
         "Kernels of 1 of the 2 sessions are in no number below: not recorded: the driver does");
     free(text);
@@ -290,12 +290,12 @@ TEST(test_says_none_and_has_some)
     alone.python = false;
     make("no-stacks", &alone, 1);
     char *text = words("no-stacks");
-    has(text, "asked for stacks: on, but there was none: no Python in this process");
+    has(text, "asked for stacks: on; nothing was recorded: no Python in this process");
     free(text);
     alone.waits = 3;
     make("stacks", &alone, 1);
     text = words("stacks");
-    has_not(text, "there was none");
+    has_not(text, "nothing was recorded");
     has_not(text, "no Python");
     has(text, "collected kernels, stacks");
     free(text);
