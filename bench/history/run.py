@@ -47,7 +47,7 @@ def options():
     parser.add_argument("--nearly", type=float, default=1e-9, metavar="PART", help="numbers that differ by less are the same")
     parser.add_argument("--within", type=float, default=100, metavar="MS", help="with --check: the greatest median")
     parser.add_argument("--json", metavar="FILE", help="where the figures go")
-    parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
+    parser.add_argument("--check", action="store_true", help="end with 1 if something is wrong")
     return parser.parse_args()
 
 

@@ -370,7 +370,7 @@ class Bench:
         def over(base, figure):
             return versus([figure(r) for r in of["gpufl"]], [figure(r) for r in of[base]])
 
-        def steady(middle):  # chunks of some 100 ms: the first half second is dropped
+        def steady(middle):  # chunks of about 100 ms: the first half second is dropped
             return lambda r: middle(r["ms"][5:])
         result = {f"SassMetrics over the API alone, {name}, ms": aimed(over("cupti", steady(middle)), "ratio", 1.10)
                   for name, middle in (("means", statistics.mean), ("medians", statistics.median))}

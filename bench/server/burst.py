@@ -74,7 +74,7 @@ def options():
     parser.add_argument("--memory-within", type=float, metavar="MIB", help="with --check: resident memory of the server, at most")
     parser.add_argument("--busy", type=int, default=os.cpu_count(), help="loops that keep processors busy")
     parser.add_argument("--patience", type=float, default=120, metavar="S", help="until all is loaded")
-    parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
+    parser.add_argument("--check", action="store_true", help="end with 1 if something is wrong")
     return parser.parse_args()
 
 

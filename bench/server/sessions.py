@@ -54,7 +54,7 @@ def options():
     parser.add_argument("--folder", help="folder for the data; else a temporary one")
     parser.add_argument("--clickhouse", action="store_true", help="rows in ClickHouse, not in files")
     parser.add_argument("--delete", type=int, default=0, help="with --clickhouse: sessions deleted at the end")
-    parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
+    parser.add_argument("--check", action="store_true", help="end with 1 if something is wrong")
     return parser.parse_args()
 
 

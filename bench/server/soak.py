@@ -46,7 +46,7 @@ def options():
     parser.add_argument("--senders", type=int, default=4)
     parser.add_argument("--look", type=float, default=10, metavar="S")
     parser.add_argument("--patience", type=float, default=300, metavar="S", help="longest wait until all is loaded at the end")
-    parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
+    parser.add_argument("--check", action="store_true", help="end with 1 if something is wrong")
     return parser.parse_args()
 
 

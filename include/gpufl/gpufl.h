@@ -121,7 +121,7 @@ struct gpufl_options {
     bool enable_memory_tracking;      /* GPU memory allocated and freed */
     bool enable_cuda_graphs_tracking; /* each launch of a graph, with its time */
 
-    int system_sample_rate_ms;       /* ms between samples; 0: off, or 1000 where continuous */
+    int system_sample_rate_ms;       /* ms between samples; 0: off, or 1000 if continuous */
     int kernel_sample_rate_ms;       /* deprecated, no effect: every kernel is recorded */
     bool continuous_system_sampling; /* from start to end, not only in scopes and windows */
 
@@ -280,7 +280,7 @@ GPUFL_API size_t gpufl_backend_url(char *out, size_t size);
  * can (same subscription and launch callback, kernel records counted and their
  * buffers freed, nothing decoded or written), so that what the rest costs can be
  * measured inside one process. The kernels not written are counted as
- * lost_floor in the ledger. GPUFL_E_STATE where no engine traces, GPUFL_E_VENDOR
+ * lost_floor in the ledger. GPUFL_E_STATE if no engine traces, GPUFL_E_VENDOR
  * where the vendor's library does not go back to normal. */
 GPUFL_API int gpufl_bench_floor(bool on);
 

@@ -39,7 +39,7 @@ def _in_order(column: Any) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """The column with one type in SQL, whatever its rows are: texts are texts, also where all are unknown; lists and dicts are JSON."""
+    """The column with one type in SQL, whatever its rows are: texts are texts, even if all are unknown; lists and dicts are JSON."""
     import pandas
 
     if isinstance(column.dtype, pandas.CategoricalDtype):

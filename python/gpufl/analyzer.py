@@ -293,7 +293,7 @@ class GpuFlightSession:
 
     @property
     def host_time(self) -> pandas.DataFrame:
-        """Time of the program's threads by line and state, longest first, where no kernels were recorded (engine Sync); empty
+        """Time of the program's threads by line and state, longest first, if no kernels were recorded (engine Sync); empty
         for other sessions. What the columns mean: docs/report.md, `host_time.lines[]`."""
         return self._cached("host_time", self._host_time)
 
@@ -349,7 +349,7 @@ class GpuFlightSession:
         self._section("idle", top_n)
 
     def inspect_host_time(self, top_n: int = 10) -> None:
-        """Prints where the time of the program's threads went, where no kernels were recorded."""
+        """Prints where the time of the program's threads went, if no kernels were recorded."""
         self._section("host_time", top_n, "Sync")
 
     def _repr_html_(self) -> str:

@@ -74,7 +74,7 @@ int part_head_read(const char *path, struct part_head *h, struct err *e)
     return rc;
 }
 
-/* Cuts the suffix off; false where it is not there. */
+/* Cuts the suffix off; false if it is not there. */
 static bool cut(const char *name, size_t *len, const char *suffix)
 {
     size_t n = strlen(suffix);

@@ -80,7 +80,7 @@ struct ship_sidecar {
     int64_t crc32; /* of the file; -1: unknown */
 };
 
-/* Reads the sidecar of a public client's window; leaves it empty where the file is missing or
+/* Reads the sidecar of a public client's window; leaves it empty if the file is missing or
  * unreadable. [any] */
 void ship_sidecar_read(const struct ship_part *p, struct ship_sidecar *out);
 

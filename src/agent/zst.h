@@ -12,7 +12,7 @@
 
 struct zst;
 
-bool zst_there(void); /* true where this machine has libzstd [any] */
+bool zst_there(void); /* true if this machine has libzstd [any] */
 
 int zst_open(struct zst **out, struct err *e); /* GPUFL_E_UNAVAILABLE without libzstd */
 void zst_close(struct zst *z);                 /* NULL: none */

@@ -25,7 +25,7 @@ const char *err_name(int code); /* for tests */
 /* Returns the sentence of a code; never NULL. [any] */
 const char *err_text(int code);
 
-/* Fills *e (where not NULL) and returns code. [any] */
+/* Fills *e (if not NULL) and returns code. [any] */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Does what err_set does, with a vendor's or errno's value. With IO, PERM, NOENT and FULL a

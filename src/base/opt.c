@@ -160,7 +160,7 @@ static size_t name_distance(const char *a, const char *b)
 
 /* Holds the nearest name seen so far to one that was typed. */
 struct nearest {
-    char typed[NAME_BYTES]; /* folded; "" where it is too long to compare */
+    char typed[NAME_BYTES]; /* folded; "" if it is too long to compare */
     const char *name;       /* NULL: none near enough */
     size_t rank, distance;  /* the lower, the nearer: a beginning counts as one slip */
 };
@@ -376,11 +376,10 @@ static int opt_take(const struct opt *table, int argc, char **argv, int *i, stru
         value = argv[++*i];
         if (strncmp(value, "--", 2) ==
             0) /* the value was forgotten, and the next option would be taken for it */
-            return err_set(
-                e, GPUFL_E_INVAL,
-                "option '--%s' needs a value, and '%s' follows; where that is the value: "
-                "--%s=%s",
-                o->name, value, o->name, value);
+            return err_set(e, GPUFL_E_INVAL,
+                           "option '--%s' needs a value, and '%s' follows; if that is the value, "
+                           "write --%s=%s",
+                           o->name, value, o->name, value);
     }
     int rc = KINDS[o->kind].take(o, value);
     if (rc == GPUFL_E_FULL)

@@ -16,7 +16,7 @@
 enum opt_kind {
     OPT_FLAG,     /* bool *: true when given */
     OPT_STRING,   /* const char **: inside argv */
-    OPT_SWITCH,   /* const char **: what follows '=', inside argv; "true" where there is none */
+    OPT_SWITCH,   /* const char **: what follows '=', inside argv; "true" if there is none */
     OPT_INT,      /* int64_t *: decimal, not negative */
     OPT_DURATION, /* int64_t *: ns; "500ms", "2s", "3m", "1h", bare = seconds */
     OPT_MILLIS,   /* the same, bare = milliseconds */

@@ -85,7 +85,7 @@ bool cmd_color(FILE *out);
 /* Returns the quotes that a shell needs around a path; "" if the path needs none, or if quotes do
  * not help. */
 const char *cmd_quote(const char *path);
-/* Returns the columns of the terminal that out is, between 60 and 200; 100 where out is no
+/* Returns the columns of the terminal that out is, between 60 and 200; 100 if out is no
  * terminal. */
 int cmd_width(FILE *out);
 

@@ -17,8 +17,8 @@ static const struct cmd_text text = {
     "Says what takes longer in B than in A. Each is a session's directory, or a\n"
     "directory of sessions that are repetitions of the same. Kernels and scopes are\n"
     "compared by the duration of a call; a statistical test says whether a difference\n"
-    "is more than chance. It compares sessions where both sides have several, else\n"
-    "calls.\n",
+    "is more than chance. The test compares sessions if both sides have several,\n"
+    "otherwise calls.\n",
     "Examples:\n"
     "  gpufl compare before after            two runs, or two directories of runs\n"
     "  gpufl compare --least 5 before after  what changed by 5 % and more\n"

@@ -80,7 +80,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Threads share the devices; where there are more threads than devices, the
+/* Threads share the devices; if there are more threads than devices, the
  * threads of a device have streams of their own. */
 static void worker_plan(struct worker *w, const struct request *r, int number)
 {

@@ -6,7 +6,7 @@
  * adds the sender, so that a process can announce only its own session. The monitor needs no right
  * to read /proc/PID, whichever user the process has.
  *
- * Sending never waits: a datagram is lost where there is no monitor, or no room, and the next one
+ * Sending never waits: a datagram is lost if there is no monitor, or no room, and the next one
  * follows.
  *
  * Threads: announce_begin on the owner's, announce_step and announce_end on the collector's; the

@@ -12,7 +12,7 @@
  * that are no longer in the folder, sees that at its next step, and makes new ones.
  *
  * Locks are those of fcntl: they belong to the descriptor table of the files' thread
- * (base/process/fd_thread.h), or where there is none to the process. A forked child has none of
+ * (base/process/fd_thread.h), or if there is none to the process. A forked child has none of
  * them.
  *
  * The folder may lie where others can write. So the folder and its files must be this user's own,

@@ -88,7 +88,7 @@ enum role_who roles_who(const struct roles *r, int number);
 /* Returns the result of the last step; valid with ROLE_OURS and ROLE_THEIRS. */
 const struct role_holder *roles_holder(const struct roles *r, int number);
 
-/* Writes "host-" and the id of this boot, which all containers of a host share; "" where it cannot
+/* Writes "host-" and the id of this boot, which all containers of a host share; "" if it cannot
  * be read. */
 void roles_host_name(char *out, unsigned size);
 

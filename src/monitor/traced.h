@@ -15,7 +15,7 @@
 enum { TRACED_SESSION = 37 };
 
 /* Reads the session of a traced process. proc: "/proc", or a folder like it. True: session is the
- * id; folder, which may be NULL, gets the session's folder, or "" where that is longer than `size`.
+ * id; folder, which may be NULL, gets the session's folder, or "" if that is longer than `size`.
  * False: the process writes no session, or this user may not see it; session is "". */
 bool traced_session(const char *proc, int64_t pid, char session[TRACED_SESSION], char *folder,
                     size_t size);

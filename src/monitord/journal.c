@@ -413,7 +413,7 @@ static bool has_ended(struct journal *l, char *why, size_t size)
     return ended;
 }
 
-/* Begins another session after one that has ended, or where there is none. */
+/* Begins another session after one that has ended, or if there is none. */
 static void begin_again(struct journal *l, const char *reason)
 {
     struct err e = {0};

@@ -384,7 +384,7 @@ static void put_workloads(const struct page *p, struct buf *out)
             continue;
         if (!head)
             metrics_head(out, "gpufl_workload_memory_used_bytes", "gauge",
-                         "Device memory of these processes, where that of each is known.");
+                         "Device memory of these processes, if that of each is known.");
         head = true;
         put_workload(p, &p->workloads[i], "gpufl_workload_memory_used_bytes",
                      (double)p->workloads[i].memory_used, out);

@@ -212,8 +212,8 @@ static int look(const struct side *from, const struct store_end *to, const char 
     if (*there)
         return 0;
     return m ? err_set(e, GPUFL_E_STATE,
-                       "session %s is there already, and is not the one of the copy: delete it "
-                       "first where it is to be replaced",
+                       "session %s exists already, and differs from the copied one. To replace it, "
+                       "delete it first",
                        id)
              : to->ops->drop(to->store, workspace, id, e);
 }

@@ -45,7 +45,7 @@ static inline uint64_t digits_commas(const char *p)
 }
 
 /* Reads the 1 to 8 digits before end, of which 8 bytes must be readable;
- * false where another character stands among them. */
+ * false if another character stands among them. */
 static inline bool digits_read(const char *end, size_t digits, uint32_t *out)
 {
     uint64_t w;

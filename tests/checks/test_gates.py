@@ -114,6 +114,10 @@ BAD = (
     ("src/bad.c", "/* X.\n * A runs besi" + "de b. */\n", "src/bad.c:2: \"* A runs beside\": write: while … runs"),
     ("web/src/bad.ts", "let x; // besi" + "de it\n", "web/src/bad.ts:1: \"let x; // beside\": write: while … runs"),
     ("docs/a.md", "It runs besi" + "de a kernel.\n", "docs/a.md:1: \"beside\": write: while … runs"),
+    ("docs/a.md", "It is null whe" + "re it failed.\n", "docs/a.md:1: \"null where\": write: if"),
+    ("src/bad.c", "/* X. */\nchar *x = \"used whe" + "re no file is\";\n", "src/bad.c:2: \"where no\": write: if"),
+    ("docs/a.md", "It costs so" + "me 2 %.\n", "docs/a.md:1: \"some 2\": write: about"),
+    ("src/bad.c", "/* X. */\nchar *x = \"none" + ": no scope\";\n", "src/bad.c:2: \"\"none:\": write: The program"),
     ("src/backend/nvidia/bad.c", "/* X. */\n" + "static struct {\n    int x;\n} a;\nstatic const char *b;\n" * 14 +
      "static int *const c = 0;\nstatic const int d[] = {1};\nstatic __thread int e;\n_Atomic int f = 1;\nstatic int g(void);\n",
      "src/backend/nvidia/: 30 variables of files (at most 29); most of them in src/backend/nvidia/bad.c"),

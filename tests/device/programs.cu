@@ -15,7 +15,7 @@
 //   device_programs fork             fork before CUDA: parent and child launch, both wait
 //   device_programs managed MIB      managed memory: written by the host, then by the device, then
 //                                    read by the host
-//   device_programs peers            copies between two devices and kernels on both; exit 7 where
+//   device_programs peers            copies between two devices and kernels on both; exit 7 if
 //                                    there is 1 device
 //   device_programs many             2 contexts, 300 streams in each, 10 launches in each stream
 //   device_programs unload [STEPS]   code that is compiled, run and unloaded, three times, while a

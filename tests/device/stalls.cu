@@ -72,7 +72,7 @@ __global__ void divergence(float *out, int steps)
     out[blockIdx.x * blockDim.x + threadIdx.x] = x;
 }
 
-// Neighbouring threads read 32 sectors where 4 would do.
+// Neighbouring threads read 32 sectors where 4 are enough.
 __global__ void uncoalesced(const float *in, float *out, int steps)
 {
     unsigned t = blockIdx.x * blockDim.x + threadIdx.x;

@@ -8,7 +8,7 @@ certificate, by half a file, by nothing, with SIGHUP and without.
 
 After each round a client that does everything right must be answered over TLS, with the newest certificate that could
 be used within --patience. At the end descriptors and memory must be about what they were after the first round. Ends
-with 1 where something of this is not so, or where the server died, and prints the seed that repeats the run's choices.
+with 1 if something of this is not so, or where the server died, and prints the seed that repeats the run's choices.
 
   tests/fuzz/tls.py gpufl-server [--seconds 60] [--seed N]     an hour: --seconds 3600
 """

@@ -38,7 +38,7 @@ for _ in range(60):
     timed(step)
 print(json.dumps(spent))
 """
-POINTS = 0.12  # a share of some 300 samples is within 0.06 at 95 %; a busy host adds late samples
+POINTS = 0.12  # a share of about 300 samples is within 0.06 at 95 %; a busy host adds late samples
 
 
 def main(build):

@@ -71,8 +71,8 @@ TEST(many_threads_take_turns)
     take_turns("many=150", 150, "ms=14000", 1);
 }
 
-/* The sampler may take 0.9 % of a core: some 30 to 90 samples a second on a busy machine. A turn of
- * all takes 560. */
+/* The sampler may take 0.9 % of a core: about 30 to 90 samples a second on a busy machine. A turn
+ * of all takes 560. */
 TEST(five_hundred_threads)
 {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

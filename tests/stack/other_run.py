@@ -27,7 +27,7 @@ HEADLESS_MOST = 0.00003
 # 3.9 allocates frames one by one. In about one run of five the deep ones of this program get other addresses each time,
 # and a sample then takes a system call a frame, 1.2 ms instead of 0.02: so the time is bounded as well.
 HOSTILE_SECONDS, HOSTILE_LEAST = 300, 10000
-PATIENCE, PATIENCE_EACH = 900, 0.001  # s, and for each sample: a busy machine takes some 0.1 ms for one
+PATIENCE, PATIENCE_EACH = 900, 0.001  # s, and for each sample: a busy machine takes about 0.1 ms for one
 OFF_MOST = 0.05       # by how much the samples' share in the collector may differ from the interpreter's
 STRAY_MOST = 0.002    # share of marked samples of threads that do not collect; a first sample can be one
 # The share of stacks that are whole, or lack only the innermost frame; a quiet machine has 0.998 and more (ADR 28). A

@@ -224,7 +224,7 @@ int archive_manifest(struct s3 *s, const char *session, struct manifest *m, stru
     return rc;
 }
 
-/* Reads the manifest of an earlier archive of the session; empty where there is none, or it is
+/* Reads the manifest of an earlier archive of the session; empty if there is none, or it is
  * damaged. */
 static int find_before(struct s3 *s, const struct manifest *m, struct manifest *before,
                        struct s3_answer *why, struct err *e)

@@ -49,8 +49,8 @@ bool archive_is_same(const char *folder, const struct manifest *m);
 bool archive_wait(struct backoff *b, int64_t retry_after, const volatile sig_atomic_t *stop);
 
 /* Restores a session as the folder into/SESSION, which must not exist. The folder appears when it
- * is complete and checked. A request with a temporary failure is repeated for some 20 s (16 to 33);
- * stop (may be NULL) ends that. */
+ * is complete and checked. A request with a temporary failure is repeated for about 20 s (16 to
+ * 33); stop (may be NULL) ends that. */
 int archive_get(struct s3 *s, const char *session, const char *into, struct archive_counts *n,
                 const volatile sig_atomic_t *stop, struct err *e);
 

@@ -84,7 +84,7 @@ struct s3_entry {
 int s3_list(struct s3 *s, int (*take)(void *arg, const struct s3_entry *entry), void *arg,
             struct s3_answer *a, struct err *e);
 
-/* Gives "ENDPOINT answers 403: SignatureDoesNotMatch: …" as the error: GPUFL_E_UNAVAILABLE where
+/* Gives "ENDPOINT answers 403: SignatureDoesNotMatch: …" as the error: GPUFL_E_UNAVAILABLE if
  * another try makes sense, GPUFL_E_PERM for 401 and 403, GPUFL_E_NOENT for 404, else
  * GPUFL_E_INVAL. */
 int s3_refusal(const struct s3 *s, const struct s3_answer *a, struct err *e);

@@ -45,7 +45,7 @@ struct control {
 /* Listens, and starts the thread. */
 int control_open(struct control *c, const char *path, void (*status)(void *arg, struct buf *out),
                  void *arg, struct err *e);
-/* Checks that the path can be a control socket's, and changes nothing. 0 also where an agent
+/* Checks that the path can be a control socket's, and changes nothing. 0 even if an agent
  * listens there. */
 int control_check(const char *path, struct err *e);
 /* Answers waiting clients that the agent ends, and ends the thread. */

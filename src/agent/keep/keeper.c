@@ -250,7 +250,8 @@ static int name_session(const struct keeper_item *it, struct manifest *m, struct
     if (rc)
         return rc;
     if (u.count != 1 || strcmp(u.items[0].id, path_base(it->path)) != 0) {
-        rc = err_set(e, GPUFL_E_INVAL, "the folder has not one session of its own name");
+        rc = err_set(e, GPUFL_E_INVAL,
+                     "the folder does not contain exactly one session with the folder's name");
     } else {
         snprintf(m->session, sizeof m->session, "%s", u.items[0].id);
         snprintf(m->app, sizeof m->app, "%s", u.items[0].app);

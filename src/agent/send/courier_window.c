@@ -20,7 +20,7 @@ static const struct ship_part *next_window(const struct course *o)
     return NULL;
 }
 
-/* Stores the lines that the server left out of a window as dead letters. *dealt: false where the
+/* Stores the lines that the server left out of a window as dead letters. *dealt: false if the
  * window must be sent again without the lines that the answer named, so that the server names
  * others. */
 static int put_lines(struct courier *c, struct errand *x, const struct part_gap *gaps, size_t count,

@@ -21,7 +21,7 @@ void json_out_init(struct json_out *j, FILE *file);
 int json_out_finish(struct json_out *j); /* 0, GPUFL_E_NOMEM or GPUFL_E_IO */
 
 /* Writes into memory, at most max bytes. json_out_finish then leaves the text in j->buf, which the
- * caller frees, and returns GPUFL_E_FULL where max is too little. */
+ * caller frees, and returns GPUFL_E_FULL if max is too little. */
 void json_out_init_memory(struct json_out *j, size_t max);
 
 /* Records a failure of the caller's own, so that finish returns it; 0 changes nothing. */
@@ -44,7 +44,7 @@ void json_out_joined(struct json_out *j, const char *key, const char *const *tex
 /* Does what json_out_text does, but "" is written as null. */
 void json_out_text_or_null(struct json_out *j, const char *key, const char *text);
 void json_out_null(struct json_out *j, const char *key);
-/* Writes an integer, or null where it is unknown. */
+/* Writes an integer, or null if it is unknown. */
 void json_out_known(struct json_out *j, const char *key, bool known, int64_t v);
 /* Writes the pieces of a text between separators as an array of strings; an empty array for "". */
 void json_out_pieces(struct json_out *j, const char *key, const char *text, char separator);

@@ -2,7 +2,7 @@
  * of its formula.
  *
  * The tests suit durations of kernels, scopes and runs, which are skewed, have outliers, and may be
- * in bins. A p-value is two-sided, and NAN where there are too few values. The functions have no
+ * in bins. A p-value is two-sided, and NAN if there are too few values. The functions have no
  * state. Called by any thread. */
 #ifndef GPUFL_ANALYZE_COMMON_STATS_H
 #define GPUFL_ANALYZE_COMMON_STATS_H
@@ -46,7 +46,7 @@ struct stats_bin {
 };
 
 struct stats_rank {
-    double better; /* P(b > a) + P(b = a) / 2: 0.5 where neither is greater */
+    double better; /* P(b > a) + P(b = a) / 2: 0.5 if neither is greater */
     double z, p;   /* normal approximation, corrected for ties and continuity */
     uint64_t na, nb;
 };

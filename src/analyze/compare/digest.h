@@ -58,7 +58,7 @@ struct digest {
     const char *session, *app, *host;
     int64_t started;           /* ns since the Unix epoch; 0: unknown */
     int64_t duration;          /* ns */
-    int64_t kernel_count;      /* launches; CELL_NULL: unknown, as the two below, also where
+    int64_t kernel_count;      /* launches; CELL_NULL: unknown, as the two below, even if
                                 * damage left only some of them */
     int64_t kernel_time, busy; /* ns: summed, and as a union */
     struct digest_fact *facts;
@@ -79,7 +79,7 @@ int digest_open(struct digest *d, const struct model *m);
 void digest_close(struct digest *d);
 
 /* digest_put writes a digest as JSON, digest_read reads it. digest_read returns GPUFL_E_CORRUPT
- * where the text is not a digest, and GPUFL_E_STATE where a newer version wrote the text. */
+ * where the text is not a digest, and GPUFL_E_STATE if a newer version wrote the text. */
 void digest_put(const struct digest *d, struct json_out *j);
 int digest_read(struct digest *d, const char *text, size_t len);
 

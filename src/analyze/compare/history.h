@@ -24,7 +24,7 @@ enum {
 
 /* Describes a session. The caller fills in the names and the mean; points are in order of time. */
 struct history_point {
-    const char *session, *host, *gpu; /* gpu: "" where there are several */
+    const char *session, *host, *gpu; /* gpu: "" if there are several */
     double mean;                      /* ns a call, > 0 */
     double level;                     /* median of its part of the series, ns */
     double ratio;                     /* mean / level */

@@ -56,7 +56,7 @@ int trees_add_collapsed(struct trees *t, unsigned side, const char *root, const 
 /* Adds each scope's own time, without that of the scopes inside it. 0 or GPUFL_E_NOMEM. */
 int trees_add_scopes(struct trees *t, unsigned side, const struct digest *d);
 
-/* Adds the idle time of a JSON report by cause and line. 0, GPUFL_E_NOMEM, or GPUFL_E_CORRUPT where
+/* Adds the idle time of a JSON report by cause and line. 0, GPUFL_E_NOMEM, or GPUFL_E_CORRUPT if
  * the text is not a report. */
 int trees_add_idle(struct trees *t, unsigned side, const char *report, size_t len);
 

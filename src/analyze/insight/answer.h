@@ -28,7 +28,7 @@ struct answer {
 void answer_find(const struct model *m, const struct insights *in, struct answer *a,
                  struct buf *statement);
 
-/* Writes the half width of an answer or a finding in percent of the run: " ± 1.9", or nothing where
+/* Writes the half width of an answer or a finding in percent of the run: " ± 1.9", or nothing if
  * the time was measured or its error is unknown. */
 const char *answer_error(const struct model *m, int64_t half_width, char *text, size_t size);
 

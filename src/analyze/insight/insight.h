@@ -148,7 +148,7 @@ void insight_of(struct insight *i, int part, int64_t ns);
 void insight_of_causes(struct insight *i, const int64_t ns[IDLE_CAUSES]);
 
 /* Appends how idle time of these causes (see idle_fork_find) is divided below the finding's line.
- * Sets i->inside to the largest part where that is known well enough. Appends nothing where the
+ * Sets i->inside to the largest part where that is known well enough. Appends nothing if the
  * line itself has the time. 0 or GPUFL_E_NOMEM. */
 int insight_inside(const struct model *m, struct insight *i, uint32_t causes, struct buf *text);
 /* Does so for the time in the calls of a line that waits. */
@@ -211,7 +211,7 @@ int64_t insight_copies_alone(const struct model *m);
 /* Adds findings about states in which the launching thread could not run, whatever the line
  * (states.c). */
 int insight_states(const struct model *m, struct insights *to);
-/* Returns the title of such a finding, for an IDLE_DOING; "" where the thread could run. */
+/* Returns the title of such a finding, for an IDLE_DOING; "" if the thread could run. */
 const char *insight_state_title(uint32_t doing);
 extern const char insight_more_cores[], insight_less_gil[];
 

@@ -50,7 +50,7 @@ int profile_lines_finish(struct profile_lines *l);
 struct profile_line profile_lines_best(const struct profile_lines *l, uint32_t kernel,
                                        uint32_t kind);
 
-/* Appends " at axpy.cu:42"; nothing where the line is unknown. */
+/* Appends " at axpy.cu:42"; nothing if the line is unknown. */
 void profile_put_line(const struct model *m, const struct profile_line *l, struct buf *out);
 
 /* Sets the kernel and the line of a finding. */

@@ -34,11 +34,11 @@ int storm_lines_longest(const struct model *m, uint32_t place, struct idle_longe
 int64_t storm_line_half_width(const struct storm_line *l);
 
 /* Appends "; of the time before slow launches the host spent 42 % (± 7 points) at a.py:21 in f()
- * and 41 % (± 10 points) at a.py:23 in f(), by 18 samples"; nothing where no line has a tenth. */
+ * and 41 % (± 10 points) at a.py:23 in f(), by 18 samples"; nothing if no line has a tenth. */
 void storm_lines_put(const struct model *m, const struct storm_lines *s, struct buf *out);
 
 /* Appends the line with most of the time, "42 % ± 7 at a.py:21", for the first screen; nothing
- * where no line has a tenth. */
+ * if no line has a tenth. */
 void storm_lines_put_first(const struct model *m, const struct storm_lines *s, struct buf *out);
 
 #endif

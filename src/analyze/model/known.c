@@ -72,7 +72,7 @@ static uint64_t rows_of(const struct model *m, const struct kind *k)
     return n;
 }
 
-/* Returns the status of a feature's capability; "" where the log has none. */
+/* Returns the status of a feature's capability; "" if the log has none. */
 static const char *status_of(const struct model *m, const char *feature)
 {
     const struct sum_facts *f = &m->facts;

@@ -22,13 +22,13 @@ struct load_options {
 };
 
 /* Reads a session into m, which the caller has initialized, and finishes it. 0; GPUFL_E_NOMEM;
- * GPUFL_E_CORRUPT with a sentence where not one line could be read; the error of the first file
- * where no file could be opened. The caller calls model_fini in each case. */
+ * GPUFL_E_CORRUPT with a sentence if not one line could be read; the error of the first file
+ * if no file could be opened. The caller calls model_fini in each case. */
 int load_session(struct model *m, const struct discover_session *s, const struct load_options *o,
                  struct load_stats *stats, struct err *e);
 
 /* Reads samples of another session: only the system channel, into m, which has its own filter; and
- * finishes m. 0, GPUFL_E_NOMEM, or GPUFL_E_NOENT where nothing can be read. */
+ * finishes m. 0, GPUFL_E_NOMEM, or GPUFL_E_NOENT if nothing can be read. */
 int load_samples(struct model *m, const struct discover_session *s);
 
 /* Adds b to a. */

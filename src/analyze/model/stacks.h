@@ -165,13 +165,13 @@ struct stacks_walk {
 
 bool stacks_next(const struct stacks *s, struct stacks_walk *w, struct stacks_step *step);
 
-/* Returns the path of a module's file; "" where it is not known. */
+/* Returns the path of a module's file; "" if it is not known. */
 const char *stacks_module_path(const struct model *m, uint32_t module);
 
 /* Appends "train.py:90", "libfoo.so+0x1a2b", "<driver-internal>", or "train_step()" if no more is
  * known; nothing for place 0. Control characters stay in the text. */
 void stacks_put_place(const struct model *m, uint32_t place, struct buf *out);
-/* Appends the demangled function, "train_step()", in at most `width` columns; nothing where it is
+/* Appends the demangled function, "train_step()", in at most `width` columns; nothing if it is
  * unknown. */
 void stacks_put_function(const struct model *m, uint32_t function, size_t width, struct buf *out);
 /* Appends a step, "file.py:90 function()", in about `width` columns. */

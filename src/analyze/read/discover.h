@@ -61,7 +61,7 @@ struct discover {
     uint64_t unreadable; /* directories and files that could not be opened */
 };
 
-/* Finds the sessions. 0; GPUFL_E_NOENT, _PERM or _CORRUPT with a sentence where there is nothing to
+/* Finds the sessions. 0; GPUFL_E_NOENT, _PERM or _CORRUPT with a sentence if there is nothing to
  * read. */
 int discover_open(struct discover *d, const char *path, struct err *e);
 void discover_close(struct discover *d);

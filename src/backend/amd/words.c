@@ -19,7 +19,7 @@ static const struct words_step steps[] = {
      "pin_memory=True, and non_blocking=True."},
     {"gpu_failing",
      "Look for messages of amdgpu in the kernel's log (dmesg): resets of the GPU and RAS errors. "
-     "After memory errors, or where it does not come back, take the GPU out of use and test it."},
+     "After memory errors, or if it does not come back, take the GPU out of use and test it."},
     {"launch_storm",
      "Capture the repeated launches into a HIP graph, or fuse the kernels. PyTorch: "
      "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph; JAX: jax.jit around the step."},

@@ -252,7 +252,7 @@ static void probe_engine(struct probe *p, const struct engine_row *r, const stru
     struct probe_fact *f = fact_add(p, name, !lacks);
     value(f, "%s%s", lacks ? lacks : "works",
           !lacks && *words_of(r)->late
-              ? "; all of it where the session begins before the program uses the GPU"
+              ? "; records everything if the session begins before the program uses the GPU"
               : "");
     if (!lacks)
         return;

@@ -18,7 +18,7 @@ const char *path_base(const char *path); /* last component, inside path */
 
 int file_mkdirs(const char *dir, mode_t mode, struct err *e); /* like mkdir -p */
 /* Makes a folder in dir and removes it. 0, or a negative errno. access(2) does not suffice: for
- * root it succeeds where no folder can be made, in /proc or on a full disk. */
+ * root it succeeds if no folder can be made, in /proc or on a full disk. */
 int file_try_dir(const char *dir);
 int file_open_append(const char *path, mode_t mode, int *fd, struct err *e);
 int file_write_all(int fd, const void *data, size_t n); /* 0 or negative errno */

@@ -17,13 +17,13 @@
 
 #define FD_THREAD_NAME "gpufl-files" /* its name */
 
-/* Starts the thread; false where the system refuses (before Linux 5.9 without unshare(2), a
+/* Starts the thread; false if the system refuses (before Linux 5.9 without unshare(2), a
  * sandbox) or under ThreadSanitizer, which identifies descriptors by number. The table lives from
  * start to stop. [owner] */
 bool fd_thread_start(void);
 void fd_thread_stop(void);
 
-/* Runs fn(arg) on the thread and waits; where there is no thread, runs it on the caller's.
+/* Runs fn(arg) on the thread and waits; if there is no thread, runs it on the caller's.
  * Descriptors that fn keeps are valid inside such calls only. Calls run one at a time. [any] */
 void fd_thread_run(void (*fn)(void *arg), void *arg);
 

@@ -5,7 +5,7 @@
 #include "stack/stack.h"
 
 #define TRY_NS  1000000000ll /* between two tries for Python, or for one thread */
-#define FIND_NS 10000000ll   /* between two walks of the list, each of which takes some 10 us */
+#define FIND_NS 10000000ll   /* between two walks of the list, each of which takes about 10 us */
 
 void frames_open(struct frames *f)
 {

@@ -133,7 +133,7 @@ static void untraced(struct ledger_row *r)
     r->stacks_captured = r->stacks_distinct = r->stacks_lost = r->stacks_cut = CELL_NULL;
 }
 
-/* Adds looks at the program's threads: null where none were asked for. */
+/* Adds looks at the program's threads: null if none were asked for. */
 static void read_samples(struct ledger_row *r, struct capture_sink *s)
 {
     struct samples_counts n;

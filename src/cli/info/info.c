@@ -369,9 +369,9 @@ static void put_options_text(struct buf *b, const struct look *look)
 {
     cmd_wrap(b,
              "Options of the capture library. Set one with `gpufl trace --option NAME=VALUE`, the "
-             "environment variable GPUFL_<NAME>, the file that config_file names, or in code where "
-             "marked *. Later wins: default, remote_config_name, config_file, environment, code, "
-             "gpufl trace.",
+             "environment variable GPUFL_<NAME>, the file that config_file names, or in code if "
+             "marked *. A later source takes precedence: default, remote_config_name, config_file, "
+             "environment, code, gpufl trace.",
              0, look->width);
     buf_char(b, '\n');
     for (const struct option *o = option_table; o < option_table + OPT_COUNT; o++) {

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* Appends text, or JSON. Counters are listed also where no device could be asked, with the reason.
- * GPUFL_E_NOMEM where b is full. */
+/* Appends text, or JSON. Counters are listed even if no device could be asked, with the reason.
+ * GPUFL_E_NOMEM if b is full. */
 int info_metrics(struct buf *b, bool json, int width);
 
 #endif

@@ -23,7 +23,7 @@ struct info_found {
     const struct probe *tools;
 };
 
-/* Appends the summary: at most 20 lines of 100 columns where no more than two things are wrong. */
+/* Appends the summary: at most 20 lines of 100 columns if no more than two things are wrong. */
 void info_summary(struct buf *b, const struct info_found *f, bool color, int width);
 
 enum { INFO_GPUS_SHOWN = 2 }; /* of more GPUs the first one is shown */

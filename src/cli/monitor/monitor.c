@@ -25,7 +25,7 @@ static const struct cmd_text text = {
     .about = "Shows every GPU of this host, live: use, memory, temperature, power, clocks,\n"
              "errors, and the processes on them with their pod or job. Takes the samples of\n"
              "the gpufl-monitor that runs here; without one it samples for itself until it\n"
-             "ends. Prints lines where there is no terminal. In the view, h explains the\n"
+             "ends. Prints lines if there is no terminal. In the view, h explains the\n"
              "keys.\n",
     .more = "Examples:\n"
             "  gpufl monitor                        the view; q ends it\n"

@@ -59,7 +59,7 @@ void screen_draw(struct screen *s, const struct snapshot *x, struct canvas *c);
 /* Draws only the table of processes, from that row to the one before `end`. */
 void screen_table(struct screen *s, const struct snapshot *x, struct canvas *c, int row, int end);
 
-/* ---- words, also for plain lines; written to out of `size` bytes, "" where unknown ---- */
+/* ---- words, also for plain lines; written to out of `size` bytes, "" if unknown ---- */
 
 void words_memory(int64_t used, int64_t total, char *out, size_t size);
 void words_throttle(int64_t reasons, const char *vendor, char *out,

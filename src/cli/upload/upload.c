@@ -32,7 +32,7 @@ static const struct cmd_text text = {
     "marked as complete; a session that still runs is sent as far as it is written.\n"
     "After an interruption, run the same command again.\n",
     "The key that may send is the first line of --api-key-file, or GPUFL_API_KEY.\n"
-    "GPUFL_BACKEND_URL names the server where --server does not.\n"
+    "GPUFL_BACKEND_URL names the server if --server is not given.\n"
     "\n"
     "Examples:\n"
     "  gpufl upload --server gpufl.example.org --api-key-file ~/.gpufl-key run1\n"
@@ -344,7 +344,7 @@ int cmd_upload(int argc, char **argv)
          "Path at which the server's API begins (/api/v1, GPUFL_API_PATH)."},
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Print the result of each session as JSON."},
         {"progress", 0, OPT_FLAG, &a.progress, NULL, NULL,
-         "Print the progress every few seconds, also where stderr is no terminal."},
+         "Print the progress every few seconds, also if stderr is not a terminal."},
         {"quiet", 'q', OPT_FLAG, &a.quiet, NULL, NULL, "Print only errors."},
         {"backend-url", 0, OPT_STRING, &a.server, "URL", NULL, NULL},
         /* gpufl_upload_logs runs the command: its caller reads the sentences. */

@@ -52,7 +52,7 @@ static uint64_t hash_text(const char *s)
     return h;
 }
 
-/* Writes $XDG_CACHE_HOME/gpufl/view, or ~/.cache/…; false where there is no home either. */
+/* Writes $XDG_CACHE_HOME/gpufl/view, or ~/.cache/…; false if there is no home either. */
 static bool user_cache(char *out, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

@@ -18,7 +18,7 @@ struct http_client {
     char url[URL_MAX];
     char proxy[URL_MAX];   /* with name and password, wiped; "": none */
     char proxy_shown[128]; /* without them; "": none */
-    char place[PLACE_MAX]; /* url, and the proxy where there is one: for messages */
+    char place[PLACE_MAX]; /* url, and the proxy if there is one: for messages */
     char *authorization;   /* owned: the header line, wiped */
     char *sign, *signer;   /* owned, the second wiped; NULL: requests are not signed */
     struct http_client_config config;

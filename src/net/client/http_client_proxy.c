@@ -17,7 +17,7 @@ enum { HOST_MAX = 256 };
 
 /* This is a host as a name, or as an address. */
 struct host {
-    char text[HOST_MAX]; /* without brackets, port, zone and final dots; "" where it does not fit */
+    char text[HOST_MAX]; /* without brackets, port, zone and final dots; "" if it does not fit */
     int family;          /* AF_INET, AF_INET6; 0: a name */
     uint8_t bytes[16];
 };

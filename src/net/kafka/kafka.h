@@ -44,7 +44,7 @@ int kafka_check_prefix(const char *prefix, struct err *e);
 int kafka_check_config(const struct kafka_config *c, struct err *e);
 
 /* Asks the brokers how many brokers there are, and how many topics that begin with the prefix. It
- * waits for timeout_ns, 10 s at most, and 3 s where no broker can be reached. GPUFL_E_UNAVAILABLE:
+ * waits for timeout_ns, 10 s at most, and 3 s if no broker can be reached. GPUFL_E_UNAVAILABLE:
  * none answers; GPUFL_E_PERM: the brokers refuse this client. [any] */
 int kafka_probe(const struct kafka_config *c, const char *prefix, int64_t timeout_ns,
                 unsigned *brokers, unsigned *topics, struct err *e);

@@ -64,7 +64,7 @@ struct http_answer {
     struct http_pipe *pipe;
     struct http_field fields[HTTP_ANSWER_FIELDS];
     unsigned field_count;
-    bool cacheable; /* has a tag of its content; the status is 304 where the client has it */
+    bool cacheable; /* has a tag of its content; the status is 304 if the client has it */
     bool close;     /* the connection ends with it */
 };
 

@@ -13,7 +13,7 @@
 enum { URI_SEGMENTS_MAX = 16, URI_PAIRS_MAX = 64 };
 
 struct uri_pair {
-    const char *name, *value; /* decoded; '+' is a space; value "" where there is no '=' */
+    const char *name, *value; /* decoded; '+' is a space; value "" if there is no '=' */
 };
 
 struct uri {

@@ -145,7 +145,7 @@ static void history_real(struct history *h, int column, double v)
     ((double *)(uintptr_t)h->columns[column].reals)[h->rows] = v;
 }
 
-/* Returns the deviation of the sample; where there are too many values to keep, of the bins, which
+/* Returns the deviation of the sample; if there are too many values to keep, of the bins, which
  * is as near as their width. */
 static double deviation_of(const struct histogram *t)
 {

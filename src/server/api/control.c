@@ -367,7 +367,7 @@ void api_host_config_delete(struct call *c)
     http_send_nothing(c->http, 204);
 }
 
-/* Finds the configuration of the agent's host; its name is "" where none was assigned. */
+/* Finds the configuration of the agent's host; its name is "" if none was assigned. */
 static int assigned_to(struct meta_ask *ask, const char *host, struct meta_host_config *out)
 {
     *out = (struct meta_host_config){.config = ""};

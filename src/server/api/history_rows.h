@@ -16,7 +16,7 @@ enum {
 /* Holds a row of an answer, a launch shape on a GPU in a session. The first row of a session
  * becomes the session's sums over shapes and GPUs. */
 struct history_session {
-    const char *session, *app, *host, *gpu; /* gpu: "" where there are several */
+    const char *session, *app, *host, *gpu; /* gpu: "" if there are several */
     const char *shape;                      /* of a row */
     int64_t started;                        /* ns since the Unix epoch */
     int64_t calls, total;

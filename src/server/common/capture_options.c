@@ -120,7 +120,7 @@ static bool takes(const struct option *o, const char *text)
     return false;
 }
 
-/* Writes the value as the library reads it; false where it is no text, whole number or boolean. */
+/* Writes the value as the library reads it; false if it is no text, whole number or boolean. */
 static bool value_text(const json_t *v, char *out, size_t size)
 {
     int n = -1;

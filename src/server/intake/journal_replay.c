@@ -60,7 +60,7 @@ static ssize_t replay_read(struct replay *r, char *data, size_t n, int64_t at)
     return -1;
 }
 
-/* Returns GPUFL_OK where a whole frame is at a place, GPUFL_E_CORRUPT where none is. GPUFL_E_NOMEM
+/* Returns GPUFL_OK where a whole frame is at a place, GPUFL_E_CORRUPT if none is. GPUFL_E_NOMEM
  * and GPUFL_E_IO mean neither: bytes that could not be read are never taken for damage. */
 static int frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint32_t *size)
 {

@@ -142,7 +142,7 @@ static const char *known_text(const struct registry *r, uint32_t id)
                                                          : "";
 }
 
-/* Returns the name in a GPU's row: kept from here on, also where no name record has come yet.
+/* Returns the name in a GPU's row: kept from here on, even if no name record has come yet.
  * make_room has made room for it, except beyond REGISTRY_KEPT. */
 static const char *name_of(struct registry *r, const struct wire_batch *b, unsigned column,
                            size_t i)

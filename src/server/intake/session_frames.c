@@ -87,7 +87,7 @@ static int read_fully(int fd, char *data, size_t n, int64_t at)
     return 0;
 }
 
-/* Reads the bytes at a place into k->bytes: GPUFL_E_CORRUPT where there are fewer, or n is more
+/* Reads the bytes at a place into k->bytes: GPUFL_E_CORRUPT if there are fewer, or n is more
  * than a frame may have. */
 static int read_bytes(struct session_frames *k, int64_t at, size_t n)
 {

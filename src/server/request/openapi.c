@@ -141,7 +141,7 @@ static void put_problem(struct json_out *j)
     json_out_close_object(j);
 }
 
-/* Writes a column's cells: null where unknown; times and wide numbers as columns.h writes them. */
+/* Writes a column's cells: null if unknown; times and wide numbers as columns.h writes them. */
 static void put_cells(struct json_out *j, const struct store_column *c)
 {
     bool wide = strcmp(c->unit, "wide") == 0 || strcmp(c->unit, "epoch") == 0;
@@ -335,10 +335,9 @@ static void put_components(struct json_out *j)
     json_out_text(j, "type", "apiKey");
     json_out_text(j, "in", "cookie");
     json_out_text(j, "name", AUTH_COOKIE_NAME);
-    json_out_text(
-        j, "description",
-        "The cookie that POST /api/v1/auth/login sets: its name begins with __Host- where "
-        "browsers come by HTTPS, and ends with _ and the port in local mode.");
+    json_out_text(j, "description",
+                  "The cookie that POST /api/v1/auth/login sets: its name begins with __Host- if "
+                  "browsers use HTTPS, and ends with _ and the port in local mode.");
     json_out_close_object(j);
     json_out_close_object(j);
     json_out_close_object(j);

@@ -2,7 +2,7 @@
  * insert.
  *
  * An insert of any size costs ClickHouse a part with one or two files for each column, and a
- * session has rows in some 25 tables. So a session begins small (ADR 34): its rows are rows of
+ * session has rows in about 25 tables. So a session begins small (ADR 34): its rows are rows of
  * table `small`, with the numbers in one array and the texts in another. When the session has
  * grown, its rows are copied to the separate tables. Questions read either through the same
  * templates. [the session's writer, except small_put_place] */

@@ -1,6 +1,6 @@
 /* small_copy.h - reads the rows of a small session into memory with one statement.
  *
- * A statement costs ClickHouse more than the rows of a small session, and a report scans some 25
+ * A statement costs ClickHouse more than the rows of a small session, and a report scans about 25
  * tables. [one thread] */
 #ifndef GPUFL_STORE_CLICKHOUSE_SMALL_COPY_H
 #define GPUFL_STORE_CLICKHOUSE_SMALL_COPY_H

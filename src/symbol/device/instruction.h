@@ -9,7 +9,7 @@
 enum { DISASSEMBLE_LEVELS = 16 }; /* levels of inlining that are reported */
 
 struct disassembled_place {
-    const char *file; /* "" where the table names none */
+    const char *file; /* "" if the table names none */
     int64_t line;     /* 0: unknown */
 };
 

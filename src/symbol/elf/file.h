@@ -44,7 +44,7 @@ const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name);
  * are compressed, more than max, unreadable, or memory ran out. */
 char *elf_file_read(const struct elf_file *f, const Elf64_Shdr *s, size_t max, size_t *len);
 
-const char *elf_file_name(const struct elf_file *f, const Elf64_Shdr *s); /* "" where damaged */
+const char *elf_file_name(const struct elf_file *f, const Elf64_Shdr *s); /* "" if damaged */
 
 bool elf_file_inside(const struct elf_file *f, uint64_t offset, uint64_t len);
 

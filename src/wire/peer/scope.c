@@ -5,7 +5,7 @@
  * detail, outer|inner, which has no instance. The two are not joined by time,
  * because with several threads that would be a guess. Instead
  * - an end makes a `scope` row; its parent is the open scope one level up where
- *   there is one such; where there are several with the same path (threads that
+ *   there is one such; if there are several with the same path (threads that
  *   do the same), that path; else unknown;
  * - a path that kernels or parents refer to becomes a `scope` row of its own with
  *   neither start nor duration (see the record's description), nested like the

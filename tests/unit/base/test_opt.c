@@ -108,10 +108,10 @@ TEST(test_a_value_that_was_forgotten)
 {
     char ops[256];
     struct err e;
-    refuse("--output -- x", "option '--output' needs a value, and '--' follows; where that is the "
-                            "value: --output=--");
-    refuse("-o --json x", "option '--output' needs a value, and '--json' follows; where that is "
-                          "the value: --output=--json");
+    refuse("--output -- x", "option '--output' needs a value, and '--' follows; if that is the "
+                            "value, write --output=--");
+    refuse("-o --json x", "option '--output' needs a value, and '--json' follows; if that is "
+                          "the value, write --output=--json");
     assert_int_equal(parse(0, "--output=--json -- x", ops, &e), 0);
     assert_string_equal(output, "--json");
     assert_false(json);

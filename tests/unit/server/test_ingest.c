@@ -362,7 +362,8 @@ TEST(test_pressure)
     size_t n;
     int i;
     fixture_down(&fix);
-    fix.config.journal_most = 64 << 10; /* some 90 of the bodies below, as the journal packs them */
+    fix.config.journal_most =
+        64 << 10; /* about 90 of the bodies below, as the journal packs them */
     fix.config.segment_bytes = 16 << 10;
     fix.config.commit_ns = 3600000000000; /* nothing is released before the test says so */
     fix.config.commit_rows = UINT64_MAX;

@@ -1,4 +1,4 @@
-/* host_time.h - sums up what the threads that call the GPU did, where no kernels are recorded.
+/* host_time.h - sums up what the threads that call the GPU did, if no kernels are recorded.
  *
  * Idle time of a GPU is not known then (engine Sync), but what the host did is: the calls that wait
  * are measured, and samples show the rest. The time of a thread lies between its first and its last

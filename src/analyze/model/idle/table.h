@@ -43,7 +43,7 @@ struct idle_table {
 int idle_table_make(const struct model *m, struct idle_table *t);
 void idle_table_fini(struct idle_table *t);
 
-/* Returns true if the reason means that the line is unknown; false where the time has no line. */
+/* Returns true if the reason means that the line is unknown; false if the time has no line. */
 bool idle_reason_is_unknown(enum idle_reason r);
 const char *idle_reason_key(enum idle_reason r);  /* "no_samples", …; "" for IDLE_KNOWN */
 const char *idle_reason_text(enum idle_reason r); /* for people, after a time */
@@ -51,7 +51,7 @@ const char *idle_reason_text(enum idle_reason r); /* for people, after a time */
 /* Returns the name of the system call in an IDLE_DOING: "futex", "read", …; "" for one without a
  * name here. */
 const char *idle_doing_call(uint32_t doing);
-/* Returns the state in an IDLE_DOING, for programs: "running", "blocked", …; "" where it is
+/* Returns the state in an IDLE_DOING, for programs: "running", "blocked", …; "" if it is
  * unknown. */
 const char *idle_doing_key(uint32_t doing);
 

@@ -103,7 +103,7 @@ const struct code_line *device_code_line(const struct device_code *c, uint32_t f
  * lines, which the caller frees; NULL: out of memory. */
 uint32_t *device_code_list(const struct device_code *c, uint32_t function, size_t *count);
 
-/* Appends the text of a source; false where not all of it is there. */
+/* Appends the text of a source; false if not all of it is there. */
 bool device_code_source(const struct model *m, uint32_t path, struct buf *out);
 
 #endif

@@ -52,7 +52,7 @@ int sum_graphs_batch(struct model *m, const struct wire_batch *b);
 int sum_graphs_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_graphs_finish(struct model *m);
 
-/* Returns how graphs were recorded: "launches", "nodes" or "both"; "" where no graph ran. */
+/* Returns how graphs were recorded: "launches", "nodes" or "both"; "" if no graph ran. */
 const char *sum_graphs_activity(const struct sum_graphs *s);
 
 #endif

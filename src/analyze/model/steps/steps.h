@@ -94,7 +94,7 @@ int sum_steps_finish(struct model *m);
  * GPUFL_E_NOMEM. */
 int sum_steps_begin(struct model *m, int64_t *begins);
 /* Returns when the last step of the session's steady part ends, ns: waits and copies after that
- * happen once, however long the run is. INT64_MAX where there is no steady part, or not all rows
+ * happen once, however long the run is. INT64_MAX if there is no steady part, or not all rows
  * have been read. For one session. */
 int64_t sum_steps_over(const struct model *m);
 /* Sets when the session's last work ended; called once idle time is summed up. 0 or

@@ -112,7 +112,7 @@ int sum_wait_lines_blame(struct model *m, uint32_t stack, int call, int64_t ns);
  * GPUFL_E_NOMEM. */
 int sum_wait_lines_find(struct model *m, const struct wait_item *w, uint32_t *line);
 
-bool sum_wait_lines_blocks(int call); /* true where the call blocks the host */
+bool sum_wait_lines_blocks(int call); /* true if the call blocks the host */
 struct words;
 const char *sum_wait_lines_call(int call); /* "stream", "copy", …, for programs; never NULL */
 /* Does what sum_wait_lines_call does, in the vendor's words; and in the plural, "stream

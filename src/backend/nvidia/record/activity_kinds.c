@@ -143,7 +143,7 @@ void activity_kinds_announce_end(struct trace *t, const char *why)
 /* ---- on and off ------------------------------------------------------------------------ */
 
 /* Returns true for synchronizations. CUPTI's records of these slow down every call, in PyTorch by
- * some 4 us a kernel (ADR 16), and contain nothing that the callback of the call does not know.
+ * about 4 us a kernel (ADR 16), and contain nothing that the callback of the call does not know.
  * Their bit in trace.kinds is used by waits.c. */
 static bool known_by_calls(int kind)
 {

@@ -53,7 +53,7 @@ void activity_kinds_announce_end(struct trace *t, const char *why);
 void activity_kinds_announce_holder(struct trace *t);
 
 /* Gives up the records of calls if the first launches had no operation ids, unless the option asks
- * for ids: these records cost each launch some 0.1 us, and few programs push ids. [collector] */
+ * for ids: these records cost each launch about 0.1 us, and few programs push ids. [collector] */
 void activity_kinds_look_for_ids(struct trace *t);
 
 /* Says once in a session that the program copies between devices and these copies are not recorded.

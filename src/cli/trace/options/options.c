@@ -66,15 +66,16 @@ static const struct cmd_text text = {
             "  once. TERM, HUP, USR1, USR2 and QUIT sent to gpufl reach the program, too.\n"
             "\n"
             "Exit codes:\n"
-            "  the program's own; 128+N where it died of signal N; 127 where the command was\n"
-            "  not found, 126 where it could not be executed; 2 for a wrong command line; 3\n"
-            "  where the program could not be started, or logs have no place and --anyway is\n"
-            "  not given. A capture that fails never changes it.\n"
-            "  With --passes that of the pass that failed, after which none is run.\n"
+            "  the program's own; 128+N if signal N ended it; 127 if the command was not\n"
+            "  found, 126 if it could not be executed; 2 for a wrong command line; 3 if the\n"
+            "  program could not be started, or logs have no place and --anyway is not given.\n"
+            "  A capture that fails never changes the exit code. With --passes it is that of\n"
+            "  the first pass that fails; no further pass is run.\n"
             "\n"
             "Environment:\n"
-            "  GPUFL_LIBRARY  path of libgpufl.so, where not the one installed with gpufl\n"
-            "  GPUFL_FORCE_ENGINE  the engine, whatever the program's code sets; -e beats it\n"
+            "  GPUFL_LIBRARY  path of libgpufl.so, if not the one installed with gpufl\n"
+            "  GPUFL_FORCE_ENGINE  overrides the engine that the program's code sets; -e\n"
+            "                      takes precedence\n"
             "  GPUFL_BACKEND  None: no GPU library is asked. Every option of the library has\n"
             "                 such a variable (see `gpufl info --options`)\n"
             "  NO_COLOR       set: no colours\n",
@@ -270,7 +271,8 @@ static size_t rows_of_run(struct opt *out, struct trace_request *r)
         {"quiet", 'q', OPT_FLAG, &r->quiet, NULL, NULL,
          "Print nothing but errors, and the report only to a file."},
         {"anyway", 0, OPT_FLAG, &r->anyway, NULL, NULL,
-         "Run COMMAND, uncaptured, where no logs can be written. By default nothing is run then."},
+         "Run COMMAND without a capture if no logs can be written. By default nothing is run "
+         "then."},
     };
     _Static_assert(sizeof rows <= GROUP_MOST * sizeof *rows, "the table has room");
     memcpy(out, rows, sizeof rows);

@@ -25,7 +25,7 @@ struct finish {
     bool reported; /* the sessions were reported before, and there are no new ones */
 };
 
-/* This is for run_helper_start: arg is a struct finish. Exit code 0, or 1 where something
+/* This is for run_helper_start: arg is a struct finish. Exit code 0, or 1 if something
  * failed. */
 int finish_run(void *arg);
 

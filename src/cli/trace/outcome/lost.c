@@ -90,7 +90,7 @@ static size_t count_alike(const struct finish *f, const struct sessions *s,
     return n;
 }
 
-/* Writes " (signal 11, Segmentation fault)"; "" where it is not known how the process ended. */
+/* Writes " (signal 11, Segmentation fault)"; "" if it is unknown how the process ended. */
 static const char *end_of(const struct exits_fate *fate, char *out, size_t size)
 {
     *out = '\0';

@@ -12,7 +12,7 @@
 
 struct session {
     char dir[PATH_MAX];
-    char id[PART_ID_MAX];  /* from the header; "" where it could not be read */
+    char id[PART_ID_MAX];  /* from the header; "" if it could not be read */
     char run[PART_ID_MAX]; /* id of the run that wrote it */
     int64_t pid;           /* process that wrote it */
     bool ours;             /* written by the run in question */

@@ -412,7 +412,8 @@ static bool cause_not_found(const struct why *w, struct buf *out)
     if (!WIFEXITED(w->status) || WEXITSTATUS(w->status) != 127 || seen_of(w)->library_opened)
         return false;
     buf_str(out, "the program ended with exit code 127, and no session began in it: the loader and "
-                 "shells end so where they find no shared library or command, and then name it");
+                 "shells end with this code if they do not find a shared library or command, whose "
+                 "name they print");
     return true;
 }
 

@@ -16,7 +16,7 @@ struct watch {
 int watch_open(struct watch *w, const char *dir, struct err *e);
 void watch_close(struct watch *w);
 
-/* Takes inotify's events; true where a session's log changed since the last call. */
+/* Takes inotify's events; true if a session's log changed since the last call. */
 bool watch_take(struct watch *w);
 
 #endif

@@ -9,7 +9,7 @@
  * Records of deleted sessions take room until they are half of a pack, which is then rewritten
  * without them; a pack without a session is removed.
  *
- * The places of all records are in memory: some 250 bytes for each session. [any thread]
+ * The places of all records are in memory: about 250 bytes for each session. [any thread]
  *
  * Lock order: a workspace's `writing`, which is held during writes to the disk, then packs.lock,
  * which is not. */
