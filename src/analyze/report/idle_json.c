@@ -100,7 +100,7 @@ void json_idle(const struct report *r, struct json_out *j)
     unsigned devices = sum_idle_total(m, sums, &all);
     sum_idle_steady(m, steady, &all);
     json_out_object(j, "idle");
-    json_out_count(j, "devices_told", devices);
+    json_out_count(j, "devices_known", devices);
     json_out_int(j, "doubtful_ns", m->idle.doubtful);
     put_causes(j, sums, steady, sum_idle_is_known(m));
     json_out_array(j, "devices");

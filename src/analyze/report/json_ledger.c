@@ -125,7 +125,7 @@ void json_known(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
     static const char *const answers[KNOWN_ANSWERS] = {NULL, "not_recorded", "damaged", "lost",
-                                                       "not_told"};
+                                                       "not_reported"};
     struct buf text;
     buf_init(&text, 1 << 12);
     json_out_object(j, "known");

@@ -178,7 +178,7 @@ static const struct {
      false},
     {{"unreported", "Trace", NULL, 0, 0, 0, .rows = 0, .no_ledger = true, .not_final = true},
      -1,
-     "not_told",
+     "not_reported",
      "Kernels unknown: the log does not say.",
      false},
     {{"lost", "Trace", NULL, 7, 0, 0, .rows = 0, .not_final = true},
