@@ -6,8 +6,8 @@
  * A program needs the pace if a thread of it may launch more than PACE_BURST kernels and the test
  * expects all of them: program.c, rights.c, nvtx.c (pushed-late) and rocm/program.c. The others do
  * not:
- *   a thread launches fewer than a burst: depth and number of launches are fixed in beside.c,
- *     files.c, init_beside.c, pauses.c, ranks.c, small_stack.c, uncounted.c, user.c
+ *   a thread launches fewer than a burst: depth and number of launches are fixed in in_launch.c,
+ *     files.c, init_during.c, pauses.c, ranks.c, small_stack.c, uncounted.c, user.c
  *   windows.c pauses for a millisecond after a launch
  *   float.c launches 50 kernels a step, waits for them, and no test counts them */
 #ifndef GPUFL_TESTS_FAKE_PACE_H

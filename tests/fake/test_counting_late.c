@@ -13,7 +13,7 @@ static int64_t counts_of(int64_t launches)
 
 static void run_beside(struct run *r, const char *how, const char *script)
 {
-    run_all(r, &(struct run_setup){.binary = "fake/fake_beside",
+    run_all(r, &(struct run_setup){.binary = "fake/fake_in_launch",
                                    .env = LIST(script),
                                    .options = LIST("-e", "SassMetrics"),
                                    .program = LIST(how)});

@@ -417,7 +417,7 @@ TEST(begun_beside_init)
         run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUDA_INIT_MS=200", "GPUFL_LOG_PATH=logs"),
                                         .alone = true,
                                         .program = LIST(engine),
-                                        .binary = "fake/fake_init_beside"});
+                                        .binary = "fake/fake_init_during"});
         check_program(&r, 0);
         if (engines[i] == GPUFL_ENGINE_TRACE)
             assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The kernels of device_stalls as `ncu` sees them, for the tables of docs/benchmarks.md.
 
-    tests/device/beside_ncu.py [--build DIR] [KERNEL ...]               stall reasons, as ncu samples them
-    tests/device/beside_ncu.py --counters [--rounds R] [KERNEL ...]     hardware counters, ours and ncu's
+    tests/device/compare_ncu.py [--build DIR] [KERNEL ...]               stall reasons, as ncu samples them
+    tests/device/compare_ncu.py --counters [--rounds R] [KERNEL ...]     hardware counters, ours and ncu's
 
 One launch of each, in a process of its own (ncu and gpufl exclude each other),
 with unchanged clocks and caches. Our stall reasons come from

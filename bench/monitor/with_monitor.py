@@ -2,7 +2,7 @@
 """Measures whether a program on the GPU becomes slower while gpufl-monitor samples the machine: a PyTorch step and
 empty launches.
 
-    bench/monitor/beside.py BUILD [--seconds N] [--interval MS] [--json FILE]
+    bench/monitor/with_monitor.py BUILD [--seconds N] [--interval MS] [--json FILE]
 
 BUILD has bin/gpufl-monitor. The program runs without any capture, in one process; the monitor is stopped (SIGSTOP) and
 continued (SIGCONT) in blocks of on off off on, each part 2.2 intervals long, so that it has two or three rounds of

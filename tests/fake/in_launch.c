@@ -1,9 +1,9 @@
-/* beside.c - is a CUDA program over the fake driver in which a thread is inside a launch while the
- * counting of instructions begins in another context.
+/* in_launch.c - is a CUDA program over the fake driver in which a thread is inside a launch while
+ * the counting of instructions begins in another context.
  *
- *   fake_beside created   the context is created meanwhile
- *   fake_beside young     it was created before, and its first launch comes meanwhile
- *   fake_beside never     as with created, and the process ends meanwhile
+ *   fake_in_launch created   the context is created meanwhile
+ *   fake_in_launch young     it was created before, and its first launch comes meanwhile
+ *   fake_in_launch never     as with created, and the process ends meanwhile
  *
  * The launch returns when the program says so, however fast the machine is. Kernels "early" are
  * launched meanwhile, "late" ones when it has returned and one more context was created. Prints a

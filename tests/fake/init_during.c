@@ -1,7 +1,7 @@
-/* init_beside.c - is a "CUDA program" that calls gpufl_init while another thread of it is inside
+/* init_during.c - is a "CUDA program" that calls gpufl_init while another thread of it is inside
  * cuInit; when both have returned, both threads launch.
  *
- *   fake_init_beside ENGINE    a number of enum gpufl_engine */
+ *   fake_init_during ENGINE    a number of enum gpufl_engine */
 #include "cuda_calls.h"
 #include "hooks.h"
 
