@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What gpufl-agent costs: `run.py [throughput] [idle] [latency] [live] [fleet] [wire] [archive] [--build DIR] [--megabytes N] …`.
+"""Measures what gpufl-agent costs: `run.py [throughput] [idle] [latency] [live] [fleet] [wire] [archive] [--build DIR] [--megabytes N] …`.
 
 throughput  Plain NDJSON read, packed and sent by the agent, compared with `zstd -1` (and `gzip -1`) alone over the same bytes,
             interleaved: processor time (user and system) of each, median of the rounds. The server answers at once.

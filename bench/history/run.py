@@ -52,7 +52,7 @@ def options():
 
 
 def questions():
-    """What the pages ask about a year, as (page, address)."""
+    """Returns what the pages ask about a year, as (page, address)."""
     year = {"from": FIRST, "to": FIRST + DAYS}
     ns = {"from": FIRST * DAY_NS, "to": (FIRST + DAYS) * DAY_NS}
 
@@ -118,7 +118,7 @@ def bring_up(program, data):
 
 
 def same(a, b, nearly):
-    """Whether two answers are the same, except for the last digits of fractions."""
+    """Returns True if two answers are the same, except for the last digits of fractions."""
     if isinstance(a, float) or isinstance(b, float):
         return isinstance(a, (int, float)) and isinstance(b, (int, float)) and abs(a - b) <= nearly * max(abs(a), abs(b))
     if type(a) is not type(b):

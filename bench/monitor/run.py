@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What gpufl-monitor costs, over the fake management library: no GPU.
+"""Measures what gpufl-monitor costs, over the fake management library: no GPU.
 
 Usage: bench/monitor/run.py BUILD [--seconds 60] [--rounds 3] [--day ROUNDS]
 

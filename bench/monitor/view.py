@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the live view of gpufl monitor costs, over the fake management library and in tmux: no GPU.
+"""Measures what the live view of gpufl monitor costs, over the fake management library and in tmux: no GPU.
 
 Usage: bench/monitor/view.py BUILD [--seconds 30]
 

@@ -28,7 +28,7 @@ class Monitor:
     """gpufl-monitor, with its processor time in s."""
 
     def __init__(self, build, interval):
-        self.folder = tempfile.TemporaryDirectory(prefix="beside")
+        self.folder = tempfile.TemporaryDirectory(prefix="with_monitor")
         for name in ("logs", "run"):
             os.mkdir(f"{self.folder.name}/{name}", 0o700)
         self.process = subprocess.Popen(

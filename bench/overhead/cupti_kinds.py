@@ -1,4 +1,4 @@
-"""What each kind of CUPTI's activity records costs the training step of pytorch_step.py, with CUPTI alone: without
+"""Measures what each kind of CUPTI's activity records costs the training step of pytorch_step.py, with CUPTI alone: without
 gpufl's library, with a consumer that provides buffers and takes them back.
 
     python3 cupti_kinds.py --rounds 12 --states bare,kernels,kernels+synchronizations

@@ -58,7 +58,7 @@ enum Coming {
     ENDS_AT_ENTRY
 };
 
-// How long the driver takes to make a context, ms.
+// Returns how long the driver takes to make a context, ms.
 double context_ms(CUdevice device, CUcontext back)
 {
     CUcontext c;
@@ -219,7 +219,7 @@ void code(cudaStream_t, int)
     must(cuModuleUnload(module), "cuModuleUnload");
 }
 
-void beside(Work work, unsigned seed, bool apart)
+void during(Work work, unsigned seed, bool apart)
 {
     std::minstd_rand random(seed);
     cudaStream_t stream;
@@ -366,22 +366,22 @@ void in_contexts(unsigned seed, int coming)
 }
 
 const Work works[] = {launches, first_launches, graphs, streams, events, memory, code};
-enum Beside { LAUNCHES, FIRST_LAUNCHES, GRAPHS, STREAMS, EVENTS, MEMORY, CODE };
+enum Work_of_threads { LAUNCHES, FIRST_LAUNCHES, GRAPHS, STREAMS, EVENTS, MEMORY, CODE };
 
-void beside_work(unsigned seed, int work)
+void during_work(unsigned seed, int work)
 {
-    beside(works[work], seed, false);
+    during(works[work], seed, false);
 }
 
-void beside_apart(unsigned seed, int work)
+void during_apart(unsigned seed, int work)
 {
-    beside(works[work], seed, true);
+    during(works[work], seed, true);
 }
 
-void beside_held(unsigned seed, int work)
+void during_held(unsigned seed, int work)
 {
     holds = true;
-    beside(works[work], seed, false);
+    during(works[work], seed, false);
 }
 
 const struct Case {
@@ -395,27 +395,27 @@ const struct Case {
      in_contexts, AGAIN_AFTER},
     {"records", "records enabled within the making of a context, subscribed to before", in_contexts,
      RECORDS_IN_MAKING},
-    {"behind", "attached after the making of a context", in_contexts, SUBSCRIBED_AFTER},
+    {"after", "attached after the making of a context", in_contexts, SUBSCRIBED_AFTER},
     {"entry", "finalized at the entry of the context's end", in_contexts, ENDS_AT_ENTRY},
-    {"launches", "finalized 60 times while threads launch and wait", beside_work, LAUNCHES},
-    {"apart", "as launches, finalized by a thread that is inside no call", beside_apart, LAUNCHES},
-    {"apart-firsts", "as apart, while a thread launches kernels for the first time", beside_apart,
+    {"launches", "finalized 60 times while threads launch and wait", during_work, LAUNCHES},
+    {"apart", "as launches, finalized by a thread that is inside no call", during_apart, LAUNCHES},
+    {"apart-firsts", "as apart, while a thread launches kernels for the first time", during_apart,
      FIRST_LAUNCHES},
-    {"apart-graphs", "as apart, while a thread makes graphs", beside_apart, GRAPHS},
-    {"held", "as launches, while callbacks of other threads are held up", beside_held, LAUNCHES},
-    {"firsts", "finalized 60 times while a thread launches kernels for the first time", beside_work,
+    {"apart-graphs", "as apart, while a thread makes graphs", during_apart, GRAPHS},
+    {"held", "as launches, while callbacks of other threads are held up", during_held, LAUNCHES},
+    {"firsts", "finalized 60 times while a thread launches kernels for the first time", during_work,
      FIRST_LAUNCHES},
     {"graphs", "finalized 60 times while a thread makes graphs, launches and destroys them",
-     beside_work, GRAPHS},
-    {"streams", "finalized 60 times while a thread makes and destroys streams", beside_work,
+     during_work, GRAPHS},
+    {"streams", "finalized 60 times while a thread makes and destroys streams", during_work,
      STREAMS},
-    {"events", "finalized 60 times while a thread makes and destroys events", beside_work, EVENTS},
+    {"events", "finalized 60 times while a thread makes and destroys events", during_work, EVENTS},
     {"memory", "finalized 60 times while a thread allocates memory, copies, and frees it",
-     beside_work, MEMORY},
+     during_work, MEMORY},
     {"running", "finalized while a kernel of a second runs", running, SAME_CONTEXT},
     {"elsewhere", "as running, in another context", running, OWN_CONTEXT},
     {"running-apart", "as running, by a thread that is inside no call", running, GOING_APART},
-    {"code", "finalized 60 times while a thread loads code, launches and unloads it", beside_work,
+    {"code", "finalized 60 times while a thread loads code, launches and unloads it", during_work,
      CODE},
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What sampling the program's threads costs: CPU time of the thread gpufl-stacks.
+"""Measures what sampling the program's threads costs: CPU time of the thread gpufl-stacks.
 
 Usage: bench/overhead/host_samples.py [BUILD] [--threads 1,4,16] [--seconds 5] [--rounds 3] [--hz 200]
 

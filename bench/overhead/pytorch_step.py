@@ -3,13 +3,13 @@ tracers slow down most. A small transformer in half precision with an optimizer
 that is deliberately not fused.
 
     python3 pytorch_step.py bare --steps 200
-    python3 pytorch_step.py beside --library libgpufl.so --rounds 20
+    python3 pytorch_step.py turns --library libgpufl.so --rounds 20
     gpufl trace -- python3 pytorch_step.py floor --rounds 40 --steps 10
     python3 pytorch_step.py states --library libgpufl.so --states bare,Sync
     python3 pytorch_step.py switched --library libgpufl.so --half-width 0.3 --seconds 300
     python3 pytorch_step.py varied --library libgpufl.so --vary flush_interval_ms=200,1000 --steps 60 --seconds 120
 
-`beside` takes turns, inside one process, between a Trace session, torch.profiler with
+`turns` takes turns, inside one process, between a Trace session, torch.profiler with
 CUDA activity, and neither; `before` are rounds before either has run. `floor` alternates,
 inside one process, rounds under the traced state with rounds in which libgpufl does
 the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engines inside one process, each begun
@@ -172,7 +172,7 @@ def cupti_is_free() -> bool:
     return cupti.cuptiUnsubscribe(subscriber) == 0
 
 
-def beside(step, args):
+def turns(step, args):
     """Bare rounds always follow torch.profiler, whose end finalizes CUPTI: kernel records once enabled cost a little
     until then. Each of the two tools is first in every other cycle."""
     library = ctypes.CDLL(args.library)
@@ -406,14 +406,14 @@ def blocks(step, args):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode", choices=["bare", "beside", "blocks", "floor", "states", "switched", "varied", "count"])
+    parser.add_argument("mode", choices=["bare", "turns", "blocks", "floor", "states", "switched", "varied", "count"])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=10, help="steps of a round")
     parser.add_argument("--seconds", type=float, default=5, help="length of a block, for blocks; of the whole, for switched and varied")
     parser.add_argument("--settle", type=float, default=0,
                         help="blocks --apart: a block begins so many seconds after the first use of the GPU")
     parser.add_argument("--apart", action="store_true", help="blocks: each in a process of its own, injected; what each process measured as a list, and ratios")
-    parser.add_argument("--library", help="libgpufl.so, for states and beside")
+    parser.add_argument("--library", help="libgpufl.so, for states and turns")
     parser.add_argument("--states", default="bare,Sync")
     parser.add_argument("--vary", default="flush_interval_ms=200,1000", help="varied: an option and two values")
     parser.add_argument("--half-width", type=float, default=0.3, help="switched, varied: half the 95 %% interval at which it ends, %%")
@@ -436,8 +436,8 @@ def main():
         result.update(alternate(step, args))
     elif args.mode == "varied":
         result.update(varied(step, args))
-    elif args.mode == "beside":
-        result.update(beside(step, args))
+    elif args.mode == "turns":
+        result.update(turns(step, args))
     else:
         library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
         result["floor"], result["trace"] = [], []

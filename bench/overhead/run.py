@@ -59,7 +59,7 @@ def unpaired(ours, base, of, resamples=2000):
 
 
 def around(block, steps, begin, end):
-    """How many seconds longer the rounds take that end within [begin, end] s of a block; block has ms a step of each
+    """Returns how many seconds longer the rounds take that end within [begin, end] s of a block; block has ms a step of each
     round."""
     at, near, other = 0, [], []
     for ms in block:
@@ -154,10 +154,10 @@ class Bench:
         takes CUPTI's record of every runtime call, and keeps all in memory. The beginning and the end of a session, at
         which Kineto assembles its events, are not compared."""
         rounds, processes = (4, 1) if self.quick else (20, 3)
-        log, of = self.work / "beside", {"before": [], "bare": [], "Trace": [], "profiler": [], "kernels": []}
+        log, of = self.work / "turns", {"before": [], "bare": [], "Trace": [], "profiler": [], "kernels": []}
         ratios = []
         for _ in range(processes):
-            r = self.run(["python3", HERE / "pytorch_step.py", "beside", "--library",
+            r = self.run(["python3", HERE / "pytorch_step.py", "turns", "--library",
                           self.bin.parent / "lib" / "libgpufl.so", "--rounds", rounds], GPUFL_LOG_PATH=str(log))
             ratios.append(round(statistics.median(a / b for a, b in zip(r["Trace"], r["profiler"])), 3))
             for series in of:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What gpufl.torch.instrument adds to a step of PyTorch: processor time of the step, toggled inside one process.
+"""Measures what gpufl.torch.instrument adds to a step of PyTorch: processor time of the step, toggled inside one process.
 
     PYTHONPATH=build/python bench/python/instrument.py [--rounds N] [--width N] [--depth N]
     PYTHONPATH=build/python bench/python/instrument.py --gpu SECONDS [--depth N]

@@ -287,7 +287,7 @@ def last(times):
 
 
 def meanwhile(sent, at, mine, other):
-    """What became of the first workspace's sessions between the last answer to the other one and its last loaded session."""
+    """Returns what became of the first workspace's sessions between the last answer to the other one and its last loaded session."""
     if other not in sent.counts.last:  # nothing was sent of it in time
         return {"others_began_s": None, "others_took_s": None, "waited": None, "loaded_before_others": None}
     begin, known = sent.others_began - sent.began, sent.counts.last[other] - sent.began
@@ -344,7 +344,7 @@ def in_its_store(o, program, recorded, folder):
 
 
 def wrong_order(o, r):
-    """What is wrong with the other workspace's wait, or None."""
+    """Returns what is wrong with the other workspace's wait, or None."""
     if not (o.others and o.sessions) or r["missing"]:
         return None
     if o.others_within is not None:

@@ -182,7 +182,7 @@ def numbers(store, what):
 
 
 def in_clickhouse(store, o):
-    """What ClickHouse stores now, and what it has used."""
+    """Returns what ClickHouse stores now, and what it has used."""
     parts, rows, size, partitions = numbers(store, "count(), sum(rows), sum(bytes_on_disk), uniqExact(database, table, partition)")
     events = {name: int(value) for name, value in store.ask("SELECT event, value FROM system.events")}
     statements = {name: round(events.get(event, 0) / o.sessions, 2)

@@ -332,7 +332,7 @@ static void ask_all(struct store *s, struct store_session *ss)
 /* ---- SQLite ---------------------------------------------------------------------------------- */
 
 #ifdef GPUFL_HAVE_SQLITE
-static void beside_sqlite(void)
+static void compare_sqlite(void)
 {
     static struct rows_made made;
     sqlite3 *db;
@@ -447,7 +447,7 @@ int main(int argc, char **argv)
         raw();
 #ifdef GPUFL_HAVE_SQLITE
     if (kernels && kernels <= 10000000 && !config.url)
-        beside_sqlite();
+        compare_sqlite();
 #endif
     return 0;
 }

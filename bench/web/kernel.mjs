@@ -43,7 +43,7 @@ function oneKernel(from) {
   return from;
 }
 
-/** What the page asks for after the click: the server's time and bytes of each answer, by the browser's clock. */
+/** Returns what the page asks for after the click: the server's time and bytes of each answer, by the browser's clock. */
 async function asked(page, world, origin, row) {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send("Network.enable");

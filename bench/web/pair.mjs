@@ -46,7 +46,7 @@ function ratioOf(ours, theirs) {
   return { ratio: median(ours) / median(theirs), low: at(drawn, 0.025), high: at(drawn, 0.975) };
 }
 
-/** What one build shows in one round, as numbers by name. */
+/** Returns what one build shows in one round, as numbers by name. */
 async function measured(browser, big, many) {
   const { page, row, origin, world } = big;
   const out = {};

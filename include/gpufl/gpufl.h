@@ -284,10 +284,10 @@ GPUFL_API size_t gpufl_backend_url(char *out, size_t size);
  * where the vendor's library does not go back to normal. */
 GPUFL_API int gpufl_bench_floor(bool on);
 
-/* For benchmarks: in a running session without windows, false stops what names the line behind
- * idle time (launches that are captured with their stack, samples of threads), and true starts it
- * again, so that its cost can be measured inside one session. A session that began without these
- * stays without them. GPUFL_E_STATE: no engine traces. */
+/* For benchmarks: in a running session without windows, false stops what names the line that
+ * caused idle time (launches that are captured with their stack, samples of threads), and true
+ * starts it again, so that its cost can be measured inside one session. A session that began
+ * without these stays without them. GPUFL_E_STATE: no engine traces. */
 GPUFL_API int gpufl_bench_idle(bool on);
 
 /* The driver calls this entry point for CUDA_INJECTION64_PATH inside cuInit. Returns 1, or 0 if the

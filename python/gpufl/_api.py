@@ -39,7 +39,7 @@ class BackendKind(IntEnum):
 
 
 class ProfilingEngine(IntEnum):
-    """What a session records (docs/options.md)."""
+    """Says what a session records (docs/options.md)."""
 
     Monitor = _capture.ENGINE_Monitor
     Trace = _capture.ENGINE_Trace

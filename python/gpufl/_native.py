@@ -1,4 +1,4 @@
-"""Where the native gpufl is, and how the package runs it."""
+"""Says where the native gpufl is, and how the package runs it."""
 from __future__ import annotations
 
 import os
@@ -10,9 +10,9 @@ def command() -> str:
     named = os.environ.get("GPUFL_CLI")
     if named:
         return named
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "gpufl")
-    if os.access(beside, os.X_OK):
-        return beside
+    packaged = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "gpufl")
+    if os.access(packaged, os.X_OK):
+        return packaged
     found = shutil.which("gpufl")
     if not found:
         raise FileNotFoundError("the native gpufl is neither in the package nor in PATH; GPUFL_CLI may name it")

@@ -11,8 +11,8 @@ struct engine_words {
     const char *needs;   /* what the engine needs beyond counters and compute */
     const char *costs;   /* what the program pays */
     const char *windows; /* what windows of capture do with the engine */
-    /* What a session lacks that begins after the program has used the GPU, beyond work that ran
-     * before the session. */
+    /* Says what a session lacks that begins after the program has used the GPU, beyond work that
+     * ran before the session. */
     const char *late;
     const char *instead; /* what runs if the engine is not available; NULL: engine_row.next */
     unsigned compute;    /* least compute capability, 10 x major + minor; 0: any */

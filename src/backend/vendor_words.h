@@ -50,7 +50,7 @@ struct words {
     const char *context;      /* all streams of a GPU, where one call waits for them */
     const char *wait_all;     /* the function that does so, after its prefix */
     const char *waits_all;    /* calls of it */
-    /* What holds clocks down: more limits of the hardware, heat, heat of one part. */
+    /* Name what holds clocks down: more limits of the hardware, heat, heat of one part. */
     const char *throttle_slow, *throttle_heat, *throttle_hot;
     const char *load_next;          /* what to do where code is loaded in the middle of the run */
     const struct words_step *steps; /* ends with a rule of NULL; NULL: none */

@@ -95,7 +95,7 @@ void tick_curve_init(struct tick_curve *c)
 
 /* The counter began again (the machine was restored from a snapshot), so its earlier values mean
  * nothing any more. The time since the last knot becomes a stretch of its own. */
-static void begin_anew(struct tick_curve *c, const struct tick_knot *new)
+static void begin_again(struct tick_curve *c, const struct tick_knot *new)
 {
     int64_t ns = knot(c, c->count - 1)->ns;
     unsigned __int128 fraction = (unsigned __int128)(new->ns - ns) << FRACTION;
@@ -110,7 +110,7 @@ void tick_curve_add(struct tick_curve *c, uint64_t tick, int64_t ns)
     if (c->count == 0)
         c->floor = ns;
     else if (tick < knot(c, c->count - 1)->tick)
-        begin_anew(c, &new);
+        begin_again(c, &new);
     if (c->count > 0) {
         struct tick_knot *last = knot(c, c->count - 1);
         if (tick == last->tick)

@@ -27,7 +27,7 @@ static const struct dl_symbol symbols[] = {
 };
 
 /* Writes the path of libgpufl-analysis.so in this library's directory. */
-static void beside_us(char *out, size_t size)
+static void put_own_path(char *out, size_t size)
 {
     Dl_info info;
     out[0] = '\0';
@@ -39,13 +39,12 @@ static void beside_us(char *out, size_t size)
 
 static int open_analysis(struct analysis *a)
 {
-    char beside[PATH_MAX];
+    char own[PATH_MAX];
     struct err e = {0};
-    beside_us(beside, sizeof beside);
-    const char *const candidates[] = {beside, "libgpufl-analysis.so.0", "libgpufl-analysis.so",
-                                      NULL};
+    put_own_path(own, sizeof own);
+    const char *const candidates[] = {own, "libgpufl-analysis.so.0", "libgpufl-analysis.so", NULL};
     void *handle =
-        dl_open_first(*beside && strchr(beside, '/') ? candidates : candidates + 1, NULL, 0, &e);
+        dl_open_first(*own && strchr(own, '/') ? candidates : candidates + 1, NULL, 0, &e);
     int rc = handle ? dl_fill(handle, symbols, sizeof symbols / sizeof symbols[0], a, &e)
                     : GPUFL_E_UNAVAILABLE;
     if (rc)

@@ -50,7 +50,7 @@ static bool given(const char *text)
 
 /* ---- which program ------------------------------------------------------------------------- */
 
-static bool beside(const char *dir, int len, const char *name, char *out, size_t size)
+static bool put_next_to(const char *dir, int len, const char *name, char *out, size_t size)
 {
     int n = snprintf(out, size, "%.*s%s", len, dir, name);
     return n > 0 && (size_t)n < size && access(out, X_OK) == 0;
@@ -71,7 +71,7 @@ static void find_cli(char *out, size_t size)
         strchr(info.dli_fname, '/')) {
         int len = (int)(path_base(info.dli_fname) - info.dli_fname);
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-            if (beside(info.dli_fname, len, places[i], out, size))
+            if (put_next_to(info.dli_fname, len, places[i], out, size))
                 return;
     }
     snprintf(out, size, "gpufl");

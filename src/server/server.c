@@ -555,7 +555,7 @@ int server_run(struct server *s)
         signal = hangup ? 0 : signal;
     }
     logs_say(LOG_NOTE, "end", "%s: no new connections; requests in work finish",
-             signal == SIGINT ? "interrupted" : "told to end");
+             signal == SIGINT ? "interrupted" : "terminated");
     return drain(s);
 }
 

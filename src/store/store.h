@@ -250,8 +250,8 @@ struct store_ops {
      * within the engine's limit. [any] */
     void (*hurry)(struct store *s);
 
-    /* How many sessions may be written concurrently; more would not fit into memory. NULL: the
-     * engine has no such limit. */
+    /* Returns how many sessions may be written concurrently; more would not fit into memory. NULL:
+     * the engine has no such limit. */
     unsigned (*room)(struct store *s);
 
     /* Opens a session, or creates it if create is set; GPUFL_E_NOENT: it does not exist. After an

@@ -64,7 +64,7 @@ class Truth:
         self.has_line = bool(self.lines or self.functions)
 
     def at(self, finding):
-        """Whether the finding is at the truth's line, or in its function, or its sentence names one of them."""
+        """Returns True if the finding is at the truth's line, or in its function, or its sentence names one of them."""
         if (finding["file"] or "").rsplit("/", 1)[-1] == self.file and (
                 finding["function"] in self.functions or finding["line"] in self.lines):
             return True
@@ -73,16 +73,16 @@ class Truth:
             int(line) in self.lines or function in self.functions for line, function in named)
 
     def has_words(self, finding):
-        """Whether the finding's title or text has the truth's words."""
+        """Returns True if the finding's title or text has the truth's words."""
         return bool(self.says and re.search(self.says, f"{finding['title']} {finding['text']}", re.I))
 
     def is_it(self, finding):
-        """Whether the finding has the truth's cause, and its line or words."""
+        """Returns True if the finding has the truth's cause, and its line or words."""
         return finding["id"] in self.causes and (self.at(finding) or self.has_words(finding))
 
 
 def predicted(truth, findings):
-    """How many ns the findings of the truth give back. Idle times at lines add up, and so do findings of one rule at
+    """Returns how many ns the findings of the truth give back. Idle times at lines add up, and so do findings of one rule at
     places; the largest of these sums counts."""
     sums = {}
     for number, finding in enumerate(findings):

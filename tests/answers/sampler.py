@@ -23,7 +23,7 @@ def rows_of(session):
 
 
 def lines_of(session, file):
-    """How many samples each (line, function) of the program has, and how many samples there are with frames."""
+    """Returns how many samples each (line, function) of the program has, and how many samples there are with frames."""
     names, frames, stacks, counts, whole = {}, {}, {0: None}, collections.Counter(), 0
     for kind, row in rows_of(session):
         if kind == "names":

@@ -22,7 +22,7 @@ if not shutil.which("systemd-analyze"):
 
 
 def analyze(*words):
-    """What systemd finds wrong."""
+    """Returns what systemd finds wrong."""
     done = subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=60, check=False)
     said = done.stderr + ("" if words[0] == "verify" else done.stdout)
     return said if done.returncode or (words[0] == "verify" and said) else ""

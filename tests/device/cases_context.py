@@ -238,7 +238,7 @@ def windows_attach_and_finalize(lab):
 
 
 @case
-def windows_beside_threads_that_launch(lab):
+def windows_while_threads_launch(lab):
     windows(lab, 100, "threads")
 
 
@@ -248,7 +248,7 @@ def windows_keep_cupti_by_default(lab):
 
 
 @case
-def windows_beside_a_kernel_that_runs(lab):
+def windows_while_a_kernel_runs(lab):
     """By default no part of the program waits for the kernel: CUPTI stays attached."""
     for kind in ("same", "own"):
         out, _, report = lab.trace(lab.context, "running", 6, kind, 4,
@@ -267,7 +267,7 @@ def windows_1000_with_graphs_threads_and_two_contexts(lab):
 
 
 @case
-def windows_beside_contexts_and_graphs_that_come_and_go(lab):
+def windows_while_contexts_and_graphs_change(lab):
     """CUPTI stays attached: a context or graph that ends while CUPTI is detached or attached would crash it."""
     windows(lab, 400, "churn")
 

@@ -88,7 +88,7 @@ def counters_of_two_devices(lab):
 
 
 @case
-def counters_begin_and_end_beside_launches(lab):
+def counters_begin_and_end_during_launches(lab):
     done = subprocess.run([lab.bin / "device_counters", "--threads", "3"], capture_output=True, text=True,
                           timeout=60, cwd=lab.work, env={**os.environ, "GPUFL_LOG_PATH": str(lab.work / "out")})
     expect(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-500:]}")
@@ -290,7 +290,7 @@ def counters_for_an_unprivileged_user(lab):
 
 
 @case
-def counters_beside_a_fault(lab):
+def counters_and_a_fault(lab):
     """Counters over time, of scopes, and of kernels, which are repeated: the program's error and its end do not
     change."""
     for engine, *options in (("PmSampling",), ("RangeProfiler",), ("RangeProfiler", "--ranges", "kernels")):

@@ -180,7 +180,7 @@ suite_alone = []  # runs without gpufl, which the cases of one call share: the f
 
 
 def ran_as(lab, engine):
-    """How the sessions of a suite recorded: {engine: sessions that used the GPU}."""
+    """Returns how the sessions of a suite recorded: {engine: sessions that used the GPU}."""
     counted = {}
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         reports = list(pool.map(lambda number: lab.report(lab.work / f"{engine}-{number}"), range(SHARDS)))
@@ -197,7 +197,7 @@ def same_results(lab, engine):
     else. If a result differs, the suite runs alone once more: some results depend on what else uses the GPU, and such a
     test is not compared, nor is the output, which has its traceback. If only the output differs, a second run alone is
     enough for all cases of one call. Tests that gave up waiting (TestIpc gives a process that it starts 4 s until it has
-    copied from the GPU) run once more under the engine with nothing beside them, and that result counts."""
+    copied from the GPU) run once more under the engine while nothing else runs, and that result counts."""
     if not suite_alone:
         suite_alone.append(suite(lab, None))
     alone = suite_alone[0]
@@ -216,9 +216,9 @@ def same_results(lab, engine):
               f"{why_of(t, traced.said)[:1200]}", flush=True)
     wrong = [t for t in differ if alone.results.get(t) == once_more.get(t)]
     late = [t for t in wrong if "TimeoutError" in why_of(t, traced.said)]
-    by_itself = nothing_beside(lab, engine, late)
+    by_itself = runs_alone(lab, engine, late)
     for t in late:
-        print(f"      {t}: {by_itself.get(t)} traced with nothing beside it", flush=True)
+        print(f"      {t}: {by_itself.get(t)} traced alone", flush=True)
     wrong = [t for t in wrong if by_itself.get(t) != alone.results.get(t)]
     expect(not wrong, f"{engine}: {len(wrong)} tests: {wrong[:10]}")
     expect(alone.codes == traced.codes or differ, f"exit codes {alone.codes} alone, {traced.codes} traced")
@@ -228,7 +228,7 @@ def same_results(lab, engine):
     expect(not lines or differ, f"{engine}: {len(lines)} lines are printed more or less often than alone: {lines[:3]}")
 
 
-def nothing_beside(lab, engine, tests):
+def runs_alone(lab, engine, tests):
     """The results of the modules of these tests under the engine, one after the other."""
     found = {}
     for module in sorted({t.split("(")[1].rsplit(".", 2)[0] for t in tests}):

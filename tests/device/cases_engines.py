@@ -103,8 +103,8 @@ def samples_stand_at_their_line(lab):
     where = next(i for i, line in enumerate(source, 1) if "at = next[at];" in line)
     print("     ", top)
     expect(f"stalls.cu:{where}" in top.split() and "long_scoreboard" in top, top)
-    beside = [line.split()[0] for line in lines if f"> stalls.cu:{where} " in line]
-    expect(top.split()[0] in beside, f"{top}; beside the instructions: {beside}")
+    of_line = [line.split()[0] for line in lines if f"> stalls.cu:{where} " in line]
+    expect(top.split()[0] in of_line, f"{top}; the instructions of the line: {of_line}")
 
 
 def on_two_devices(lab, engine, *options, ms=60):
@@ -218,7 +218,7 @@ def samples_of_scopes_while_it_runs(lab):
 
 
 @case
-def sampling_beside_a_fault_and_contexts(lab):
+def sampling_and_a_fault_and_contexts(lab):
     options = ("-e", "PcSampling")
     out, _, report = lab.trace(lab.programs, "fault", code=3, options=options)
     expect("illegal" in json.loads(out)["error"], out)
@@ -360,7 +360,7 @@ def counts_name_divergence_sectors_conflicts_and_spills(lab):
     counts.check(program, report)
     launched = stalls.launched(program)
     expect(report["ledger"]["launches"] == launched, f"{report['ledger']['launches']} launches counted of {launched}")
-    expect(report["ledger"]["kernels_recorded"] is None, "kernels have records beside instrumented ones")
+    expect(report["ledger"]["kernels_recorded"] is None, "kernels have records while instrumented ones run")
 
 
 @case
@@ -467,7 +467,7 @@ def samples_of_windows_by_hand(lab):
 
 
 @case
-def counts_end_beside_threads_that_launch(lab):
+def counts_end_while_threads_launch(lab):
     """The program ends as it does bare."""
     bare = {subprocess.run([lab.programs, "late"], capture_output=True).returncode for _ in range(5)}
     for _ in range(5):
@@ -490,7 +490,7 @@ def counts_of_threads_contexts_and_graphs(lab):
 
 
 @case
-def counts_beside_a_fault(lab):
+def counts_and_a_fault(lab):
     out, _, report = lab.trace(lab.programs, "fault", code=3, options=("-e", "SassMetrics"))
     expect("illegal" in json.loads(out)["error"], out)
     expect(report["session"]["end_reason"] == "exit", f"the end: {report['session']}")

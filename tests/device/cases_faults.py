@@ -75,7 +75,7 @@ def every_name_is_there(report, said):
     want = {f"q{m:03}{k:05}" for m in range(said["modules"]) for k in range(KERNELS)}
     lacking = sorted(want - set(names))
     expect(not lacking and set(names) == want, f"{len(names)} names of {len(want)}; without {lacking[:3]}, "
-           f"beside {sorted(set(names) - want)[:3]}")
+           f"without {sorted(set(names) - want)[:3]}")
     expect(set(names.values()) == {1}, "kernels that ran more than once")
 
 
@@ -250,7 +250,7 @@ def flip(code):
     return bytes(out)
 
 
-# What the file looks like, and what must be reported; None: that depends on nvdisasm.
+# The rows say what the file looks like, and what must be reported; None: that depends on nvdisasm.
 DAMAGE = {
     "empty": (lambda code: b"", "nvdisasm cannot read"),
     "half": (lambda code: code[:len(code) // 2], "nvdisasm cannot read"),
@@ -291,7 +291,7 @@ def nvdisasm_is_there():
 
 # ---- sessions that begin late ----
 
-# What an engine lacks after the program's first use of the GPU, as the message engine.late says it; None: nothing.
+# The rows say what an engine lacks after the program's first use of the GPU, as the message engine.late says it; None: nothing.
 LATE = {"Monitor": None, "Sync": None, "Trace": None, "RangeProfiler": None, "PcSampling": "is sampled",
         "SassMetrics": "kernels of graphs", "Deep": "sampled and counted", "PmSampling": "of the devices"}
 
@@ -348,7 +348,7 @@ def engines_of_code_begun_late(lab):
 # ---- faults ----
 
 @case
-def deep_beside_a_fault(lab):
+def deep_and_a_fault(lab):
     """The kernel faults while Deep samples, and after Deep has begun to count."""
     ptx = lab.work / "faults.ptx"
     ptx.write_text(modules.HEAD + modules.spinning("once", 200) + modules.faulting())

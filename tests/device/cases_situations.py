@@ -50,7 +50,7 @@ SITUATIONS = {
 
 
 def results_of(lines):
-    """What a program prints, key by key: {"1 kernels": 2000} for the second line {"kernels": 2000}."""
+    """Returns what a program prints, key by key: {"1 kernels": 2000} for the second line {"kernels": 2000}."""
     found = {}
     for number, line in enumerate(lines):
         try:

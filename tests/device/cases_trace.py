@@ -183,7 +183,7 @@ def sigkill_loses_half_a_second_at_most(lab):
 
 
 # cuInit on a thread, gpufl_init on another one meanwhile: engine and delay (ms) are the arguments.
-INIT_BESIDE = """
+INIT_DURING = """
 import ctypes, os, sys, threading, time
 os.environ["GPUFL_PROFILING_ENGINE"] = sys.argv[1]
 cuda, gpufl = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL(sys.argv[3])
@@ -204,7 +204,7 @@ def gpufl_init_while_another_thread_is_inside_cuinit(lab):
     library, inside = lab.bin.parent / "lib" / "libgpufl.so", 0
     for engine in ("Monitor", "Sync", "Trace", "PmSampling"):
         for delay in (0, 1, 2, 5, 10, 20, 50, 100):
-            done = subprocess.run(["python3", "-c", INIT_BESIDE, engine, str(delay), library], cwd=lab.work, text=True,
+            done = subprocess.run(["python3", "-c", INIT_DURING, engine, str(delay), library], cwd=lab.work, text=True,
                                   capture_output=True, timeout=60, env={**os.environ, "GPUFL_LOG_PATH": str(lab.work / "logs")})
             expect(done.returncode == 0 and done.stdout.split()[:1] == ["0"], f"{engine}, {delay} ms: {done.stdout} {done.stderr[-600:]}")
             inside += int(done.stdout.split()[1])

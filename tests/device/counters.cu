@@ -196,12 +196,12 @@ void bench(const Device &d)
 
 int main(int argc, char **argv)
 {
-    int ms = 300, beside = 0, mixes = 0, benches = 0;
+    int ms = 300, others = 0, mixes = 0, benches = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!std::strcmp(argv[i], "--ms"))
             ms = std::atoi(argv[i + 1]);
         else if (!std::strcmp(argv[i], "--threads"))
-            beside = std::atoi(argv[i + 1]);
+            others = std::atoi(argv[i + 1]);
         else if (!std::strcmp(argv[i], "--mixed"))
             mixes = std::atoi(argv[i + 1]);
         else if (!std::strcmp(argv[i], "--bench"))
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
     }
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
-    for (int i = 0; i < beside; i++)
+    for (int i = 0; i < others; i++)
         threads.emplace_back([&] {
             while (!stop) {
                 for (int k = 0; k < 100; k++)
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
                 CHECK(cudaStreamSynchronize(nullptr));
             }
         });
-    if (beside) { /* sessions begin and end while they launch */
+    if (others) { /* sessions begin and end while they launch */
         gpufl_options o;
         gpufl_options_init(&o, sizeof o);
         o.app_name = "device_counters";

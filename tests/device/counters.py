@@ -1,4 +1,4 @@
-"""What engine PmSampling must find in device_counters: each phase, identified by its scope, uses its part of the
+"""Checks what engine PmSampling must find in device_counters: each phase, identified by its scope, uses its part of the
 device and no other. Prints a table of the findings, with Wrong for each that is not as expected.
 
     tests/device/counters.py REPORT.json     of `gpufl report --json`
@@ -61,7 +61,7 @@ def names(report):
     return sorted({f"{metric} in {scope}" for metric, scope in means(report)})
 
 
-def beside_kernels(report, found):
+def next_to_kernels(report, found):
     """Compares how busy the device was in a phase by its counters and by the records of its kernels: [what differs]."""
     wrong = []
     for scope in report["scopes"] if report["ledger"]["kernels_written"] else ():
@@ -85,7 +85,7 @@ def check(report, show=print, counts=None, source="sampled"):
             wrong.append(f"{key[0]} in {key[1]}: {found[key]['mean']:.4g} is not within {least} to {most}")
         elif counts and not counts[0] <= found[key]["values"] <= counts[1]:
             wrong.append(f"{key[0]} in {key[1]}: {found[key]['values']} samples, {counts} expected")
-    wrong += beside_kernels(report, found) if source == "sampled" and not wrong else []
+    wrong += next_to_kernels(report, found) if source == "sampled" and not wrong else []
     if wrong:
         raise Wrong("; ".join(wrong))
 

@@ -1,4 +1,4 @@
-"""What engine SassMetrics must find in device_stalls: which kernels diverge, waste sectors, meet bank
+"""Checks what engine SassMetrics must find in device_stalls: which kernels diverge, waste sectors, meet bank
 conflicts or spill, and which do not; that every count is there; and the lines that the findings
 name. Prints a table of the findings, with Wrong for each that is not as expected.
 

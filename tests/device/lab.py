@@ -45,7 +45,7 @@ def nobody_takes_code_apart():
 
 
 class Lab:
-    """Where the binaries are, and a temporary directory for each case."""
+    """Holds the folder of the binaries, and a temporary directory for each case."""
 
     def __init__(self, build, work):
         self.bin = build / "bin"

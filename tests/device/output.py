@@ -1,11 +1,11 @@
-"""What programs print, traced and alone: the same, except for times, addresses, and what differs between runs alone."""
+"""Compares what programs print, traced and alone: the same, except for times, addresses, and what differs between runs alone."""
 import collections
 import re
 
 TIME = re.compile(r"\d+(\.\d+)? ?(ns|us|ms|s|sec|seconds)\b")
 NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(\.\d+)?")
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
-# What differs from run to run in a line that a program prints each time: numbers, and the names of temporary files.
+# The pattern finds what differs from run to run in a line that a program prints each time: numbers, and the names of temporary files.
 VARIABLE = re.compile(r"\S*(?:\d|\btmp\w{8}\b)\S*")
 # A line of gpufl's own on stderr, also after the "... " of a test whose result is not printed yet.
 OURS = re.compile(r"(?:^|(?<=\.\.\. ))gpufl(?: \w+)?: .*\n?", re.M)
@@ -17,7 +17,7 @@ def forms_of(lines):
 
 
 def differences(bare, lines):
-    """What a run has that the runs alone do not have, except for times; "": nothing. If the runs alone have other lines
+    """Returns what a run has that the runs alone do not have, except for times; "": nothing. If the runs alone have other lines
     each time (as of a program that samples), only the exit codes are compared."""
     bare, lines = [[TIME.sub("#", l) for l in run] for run in bare], [TIME.sub("#", l) for l in lines]
     form = forms_of(bare[0])

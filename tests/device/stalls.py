@@ -1,4 +1,4 @@
-"""What engine PcSampling must find in device_stalls: which reasons hold each kernel up, and that
+"""Checks what engine PcSampling must find in device_stalls: which reasons hold each kernel up, and that
 shares of samples are shares of cycles. Prints a table of the findings, with Wrong for each that is not as expected.
 
     tests/device/stalls.py PROGRAM.json REPORT.json     what the program printed, `gpufl report --json`

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How the cases of run.py compare outputs, with small texts."""
+"""Tests how the cases of run.py compare outputs, with small texts."""
 import unittest
 
 from output import differences, printed_by, unlike

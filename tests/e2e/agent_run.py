@@ -95,7 +95,7 @@ class Log:
         self.files[channel] = open(self.folder / f"{channel}.log", "ab", buffering=0)
         self.put(channel, self.header(channel))
 
-    def beside(self, name):
+    def sibling(self, name):
         """Another session in the same folder, as the old layout has it: its files are there, and nothing is in them."""
         other = Log(self.folder.parent, name, begin=False)
         for path in list(other.folder.iterdir()):
@@ -206,7 +206,7 @@ class Agent:
         return run.returncode, run.stdout, run.stderr
 
     def status_or_none(self):
-        """What the agent's control socket says, None if none answers. `gpufl-agent status --json` prints the same; a
+        """Returns what the agent's control socket says, None if none answers. `gpufl-agent status --json` prints the same; a
         process for each query would take more of the processor than the agent does."""
         answer = b""
         with socket.socket(socket.AF_UNIX) as link:

@@ -154,7 +154,7 @@ class Crash(unittest.TestCase):
 
     @classmethod
     def undisturbed(cls):
-        """What a server that nobody kills makes of the sessions; the number of calls of that, and of a start alone."""
+        """Returns what a server that nobody kills makes of the sessions; the number of calls of that, and of a start alone."""
         server, count = Crashing(SERVER, cls.dir / "reference"), cls.dir / "count"
         owner = live_server.set_up(server)
         reader = live_server.key(server, owner, "ingest,read")

@@ -289,7 +289,7 @@ class Hostile(unittest.TestCase):
         longer = first[:-2] + b" " * 50 + b"}\n"  # another text over the same bytes
         self.problem(self.send(longer, X_GpuFlight_Channel="system", X_GpuFlight_Offset="0"), 409)
         self.problem(self.send(first, X_GpuFlight_Channel="system", X_GpuFlight_Offset="100000"), 409)
-        made = self.server.ask("POST", "/api/v1/workspaces", {"name": "beside"}, self.owner)
+        made = self.server.ask("POST", "/api/v1/workspaces", {"name": "other"}, self.owner)
         self.assertEqual(made.status, 200, made)
         other = bearer(key(self.server, self.owner, "ingest,read", "?workspace=" + made.json()["id"]))
         mine = self.server.ask("POST", STREAM, lines(header(self.id, "system", pid=9, app="other")), other)

@@ -20,7 +20,7 @@ Done = collections.namedtuple("Done", "end newest")  # the work before a gap
 
 
 def later(a, b):
-    """Whether correlation a is later than b; ids begin again at 2^32."""
+    """Returns True if correlation a is later than b; ids begin again at 2^32."""
     return bool(a and b) and 0 < (a - b) % (1 << 32) < 1 << 31
 
 

@@ -61,7 +61,7 @@ class KafkaAgent(Agent):
 
 
 def aside(folder):
-    """What a server set aside below its data folder: {file name: (reason, bytes)}."""
+    """Returns what a server set aside below its data folder: {file name: (reason, bytes)}."""
     found = {}
     for path in sorted((pathlib.Path(folder) / "kafka").glob("*")):
         try:

@@ -56,7 +56,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def first_link(self):
-        """What it prints for the first user: the link's token."""
+        """Returns what the server prints for the first user: the link's token."""
         return re.search(r"token=([\w-]+)", self.process.stdout.readline())[1]
 
     def said(self):
@@ -113,7 +113,7 @@ class Server:
                 return got
             pause = pause_after(asked)
             if time.monotonic() > end or self.process.poll() is not None:
-                raise AssertionError(f"{said} does not come to pass; {self.said()[-2000:]}")
+                raise AssertionError(f"{said} does not happen; {self.said()[-2000:]}")
             time.sleep(pause)
 
 

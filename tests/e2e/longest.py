@@ -138,7 +138,7 @@ FROM_DATA = "/cupy/_creation/from_data.py"
 
 
 class Activities:
-    """What the host was busy with by its stack: activity.def."""
+    """Says what the host was busy with by its stack: activity.def."""
 
     def __init__(self, path):
         with open(path) as file:
@@ -190,7 +190,7 @@ def give_plans(log, activities):
 
 
 class Places:
-    """Which gap a finding about idle time has to name."""
+    """Says which gap a finding about idle time has to name."""
 
     def __init__(self, log, report, files, activities):
         give_plans(log, activities)

@@ -117,7 +117,7 @@ class Monitor:
             self.url = self.process.stdout.readline().split()[-1]
 
     def said(self):
-        """What the monitor has written so far. The file's offset is the monitor's, too, so it must not move."""
+        """Returns what the monitor has written so far. The file's offset is the monitor's, too, so it must not move."""
         return os.pread(self.err.fileno(), os.fstat(self.err.fileno()).st_size, 0).decode(errors="replace")
 
     def stop(self, sig=signal.SIGTERM):

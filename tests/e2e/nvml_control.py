@@ -1,4 +1,4 @@
-"""What the fake management library does while a program uses it: tests/fake/nvml_control.h, field by field."""
+"""Controls what the fake management library does while a program uses it: tests/fake/nvml_control.h, field by field."""
 import ctypes
 import mmap
 import os

@@ -1,4 +1,4 @@
-"""How long a test waits for an event; a wait ends before ctest's limit, so that the test says what never
+"""Says how long a test waits for an event; a wait ends before ctest's limit, so that the test says what never
 came.
 A test that hangs elsewhere prints the stacks of its threads. Standard library only."""
 import faulthandler

@@ -1,4 +1,4 @@
-"""How long a test waits between two checks of what it waits for."""
+"""Says how long a test waits between two checks of what it waits for."""
 import time
 
 

@@ -33,7 +33,7 @@ enum {
     OBSERVED_NS = 400000000
 };
 
-/* What the driver does in cuInit. */
+/* Does what the driver does in cuInit. */
 static void gpu_init(void)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH");
@@ -45,7 +45,7 @@ static void gpu_init(void)
         initialize();
 }
 
-/* What a capture has left below dir. */
+/* Holds what a capture has left below dir. */
 struct trail {
     bool sessions; /* there are some */
     bool kernels;  /* and one has kernels on disk */
@@ -256,7 +256,7 @@ static int mode_lose_cwd(int value)
     return value;
 }
 
-/* What the program sees of its environment and signal state. */
+/* Prints what the program sees of its environment and signal state. */
 static int mode_show(int value)
 {
     sigset_t mask;

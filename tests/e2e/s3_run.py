@@ -223,6 +223,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def environment(url):
-    """What AWS's own tools read, for `gpufl` and for restore."""
+    """Returns what AWS's own tools read, for `gpufl` and for restore."""
     return {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "AWS_ENDPOINT_URL": url, **KEY,
             **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}}

@@ -22,7 +22,7 @@ import parts
 
 
 def report_of(gpufl, path):
-    """What `gpufl report` says about a session: the numbers that a server must have, too."""
+    """Returns what `gpufl report` says about a session: the numbers that a server must have, too."""
     out = subprocess.run([gpufl, "report", "--json", path], capture_output=True, check=True)
     return json.loads(out.stdout)
 
@@ -95,7 +95,7 @@ class Server:
         return status
 
     def errors(self):
-        """What the server has written so far. The file's offset is the server's, too, so it must not move."""
+        """Returns what the server has written so far. The file's offset is the server's, too, so it must not move."""
         return os.pread(self.log.fileno(), os.fstat(self.log.fileno()).st_size, 0).decode(errors="replace")
 
     def lines(self):

@@ -34,7 +34,7 @@ FAR = "9000000000000000000"  # ns: after everything, and before any overflow
 
 HOOK = "http://192.168.255.254:9/hook"  # an address to which posts may go, and which nobody has
 
-# What parameters are, if their schema does not say it: of every route, or of one.
+# The tables say what parameters are, if their schema does not say it: of every route, or of one.
 VALUES = {"label": "mine", "level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "counter": 0, "step": 1000000, "metric": "gpu_util",
           "pattern": "a", "by": "host", "path": "none.py", "record": "kernel", "name": 0,
           "threads": "0", "rollups.to": 1000000, "rollup_days.to": 1000000, "rollup_days.name": "x", "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "fleet.to": 1000000, "host_series.metric": "cpu",
@@ -247,7 +247,7 @@ class Tenants(unittest.TestCase):
                 self.assertNotIn(mark, answer.body, asked)
 
     def state(self, w):
-        """What w's owner sees in w, without what changes by use alone."""
+        """Returns what w's owner sees in w, without what changes by use alone."""
         found = {}
         for path in ("sessions", "members", "shares", "alerts", "firings", "deliveries", "retention", "hosts", "configs", f"sessions/{w.session}", f"sessions/{w.session}/bookmarks",
                      f"sessions/{w.session}/positions", f"sessions/{w.session}/counts", "keys"):

@@ -89,7 +89,7 @@ class Reads(Case):
         """The agent reads the file while a session of the same folder runs, so it remembers what it took
         both for. The file `system` comes last, and is empty."""
         log = Log(self.logs, "runs")
-        other = log.beside("begins")
+        other = log.sibling("begins")
         with self.agent("--scan", "100ms") as agent:
             self.until_arrived(log, agent)
             agent.ask("flush")

@@ -90,7 +90,7 @@ class Clock:
 
 
 def correlations(server, headers, sessions):
-    """What the store has of each session: one number a line. A statement is a process of the server's, and asks about
+    """Returns what the store has of each session: one number a line. A statement is a process of the server's, and asks about
     as many sessions as the rows of an answer have room for."""
     found, most = {session: [] for session in sessions}, 100_000
     at_once = min(SESSIONS_ASKED, int(most // (MOST + 12)))  # a session ends up to 12 lines later

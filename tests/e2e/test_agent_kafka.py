@@ -104,7 +104,7 @@ class Kafka(unittest.TestCase):
     def test_files_that_are_empty_when_they_are_seen(self):
         """An empty file could be a window of the public client, whose places are numbers. Its first bytes say what it is."""
         log = Log(self.logs, "k-runs")
-        other = log.beside("k-begins")
+        other = log.sibling("k-begins")
         with self.agent("--scan", "100ms") as agent:
             self.whole(log, 0)
             agent.ask("flush")

@@ -95,7 +95,7 @@ class Case(unittest.TestCase):
         return self.store.manifests(self.prefix)
 
     def object_of(self, session, file):
-        """Where the storage keeps a file of a session."""
+        """Returns where the storage keeps a file of a session."""
         manifest = json.loads(self.store.files()[f"{self.prefix}/{session}/manifest.json"].read_text())
         row = next(f for f in manifest["files"] if f["name"] == file)
         return self.store.files()[f"{self.prefix}/{session}/{row['object']}"]
@@ -170,7 +170,7 @@ class Archives(Case):
                 self.assertEqual(agent.kill(signal.SIGTERM), 0)
         self.assertEqual(sent, 0)
 
-    def test_a_session_that_goes_on_is_archived_anew_without_what_is_there(self):
+    def test_a_session_that_goes_on_is_archived_again_without_what_is_there(self):
         folder = self.session("more")
         with self.agent() as agent:
             self.until_archived(agent, 1)
@@ -199,7 +199,7 @@ class Archives(Case):
             self.until_archived(agent, 1)
         self.assertEqual({f["name"] for f in store.manifests(self.prefix)["tls"]["files"]}, set(contents(folder)))
 
-    def test_a_wrong_key_alarms_and_is_read_anew(self):
+    def test_a_wrong_key_alarms_and_is_read_again(self):
         self.session("key")
         self.key.write_text("aws_access_key_id = S3RVER\naws_secret_access_key = not-the-one\n")
         with self.agent("--listen", "127.0.0.1:0") as agent:
@@ -440,7 +440,7 @@ class Reads(Case):
         return ran
 
     def placeless(self, text):
-        """What a command says, without the folder in which the session lay."""
+        """Returns what a command says, without the folder in which the session lay."""
         return re.sub(f"{self.logs}/|{self.tmp}/gpufl-s3-[^/]*/[0-9]*/", "", text)
 
     def test_commands_read_it_as_they_read_the_folder(self):

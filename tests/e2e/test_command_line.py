@@ -19,7 +19,7 @@ BUILD, SOURCE = map(pathlib.Path, sys.argv[1:3])
 PATIENCE = 120
 FAKE = {"LD_LIBRARY_PATH": str(BUILD / "fake"), "GPUFL_CUPTI_PATH": str(BUILD / "fake")}
 
-# What a row needs in addition to its command, by its fault.
+# The table says what a row needs in addition to its command, by its fault.
 NEEDS = {
     "NVIDIA's driver does not answer": {**FAKE, "FAKE_NVML": "unknown"},
     "CUPTI, and no driver": {"GPUFL_CUPTI_PATH": str(BUILD / "fake")},

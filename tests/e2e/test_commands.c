@@ -230,7 +230,7 @@ TEST(output_is_plain)
     world_close(&w);
 }
 
-/* Whether nvdisasm can be run, where it is, or what to do. */
+/* `gpufl info` says if nvdisasm can be run, where it is, or what to do. */
 TEST(nvdisasm_is_reported)
 {
     static const struct {
@@ -368,7 +368,7 @@ TEST(colours_follow_the_terminal)
     world_close(&w);
 }
 
-/* What bash offers for a command line; the last word is the one being typed. */
+/* Asks what bash offers for a command line; the last word is the one being typed. */
 static void complete(struct world *w, struct child *c, const char *words)
 {
     char script[2 * PATH_MAX];

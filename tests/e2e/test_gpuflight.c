@@ -238,7 +238,7 @@ TEST(no_device_is_called_idle)
     world_close(&w);
 }
 
-/* Where that client lost data, it leaves a file next to its parts. */
+/* If that client lost data, it leaves a file next to its parts. */
 TEST(marked_losses_are_reported)
 {
     static const char command[] =

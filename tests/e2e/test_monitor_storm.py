@@ -28,7 +28,7 @@ DISK = "64m"  # room for some minutes of logs; the test removes ended sessions
 
 
 class Clock:
-    """What the monitor's clocks say: moved by tests/e2e/clock_shift.c."""
+    """Sets what the monitor's clocks say: moved by tests/e2e/clock_shift.c."""
 
     def __init__(self, m):
         self.steps = self.sleeps = self.set = self.slept = 0

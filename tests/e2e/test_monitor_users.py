@@ -78,7 +78,7 @@ class OfOtherUsers(unittest.TestCase):
         return t
 
     def seen(self, pid, uid=0):
-        """What a reader of that user sees of the process."""
+        """Returns what a reader of that user sees of the process."""
         got = subprocess.run([GPUFL, "monitor", "--json", "--once"], env=dict(self.m.environment), capture_output=True,
                              text=True, timeout=PATIENCE, check=True, preexec_fn=become(uid))
         return next((p for p in json.loads(got.stdout)["processes"] if p["pid"] == pid), {})

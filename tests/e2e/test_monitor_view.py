@@ -312,7 +312,7 @@ class Lines(World):
         self.m.control.pid(3, 0)
         until(lambda: self.m.metric("gpufl_workload_processes", session=session) is None, "the label stays")
 
-    def test_logs_beside_a_monitor_are_refused(self):
+    def test_logs_with_a_monitor_are_refused(self):
         got = self.gpufl("-o", os.path.join(self.m.folder, "more"), code=1)
         self.assertIn("a gpufl-monitor runs on this host", got.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.m.folder, "more")))

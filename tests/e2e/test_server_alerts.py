@@ -136,7 +136,7 @@ class Alerts(unittest.TestCase):
         sender.sample({"cpu": 1}, {"temperature": 40}, {"temperature": 41}, at=began + 200 * 10**9)
         until(lambda: not firing(), lambda: f"what nobody reports any more fires: {firing()}")
 
-    def test_a_monitor_beside_a_program_that_samples_by_itself(self):
+    def test_a_monitor_and_a_program_that_samples_by_itself(self):
         """What the monitor alone knows stays known when the program's samples come, so that no rule about it resolves
         and fires again with each of them."""
         second, row = 10**9, {"rows": 1, "device": 1}

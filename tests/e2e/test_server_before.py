@@ -27,7 +27,7 @@ PARTS = ("counts", "kernels?limit=1000", "positions")  # of a session
 
 
 def facts_of(server, key):
-    """What a client sees of the sessions: rows by record, kernels, positions, and the list's numbers."""
+    """Returns what a client sees of the sessions: rows by record, kernels, positions, and the list's numbers."""
     rows = server.ask("GET", "/api/v1/sessions?limit=100", Authorization=key).json()["rows"]
     facts = {row["id"]: {"row": {k: row[k] for k in ("app", "host", "pid", "state", "kernels", "records", "started")}} for row in rows}
     for name, fact in facts.items():

@@ -18,7 +18,7 @@ BUILD = os.path.dirname(os.path.dirname(PROGRAM))
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
 SESSION = os.path.basename(FOLDER)
-LONG = "Burst.test_beside_busy_loops" in sys.argv
+LONG = "Burst.test_with_busy_loops" in sys.argv
 KERNELS = "300"  # a session of them has 24 KB
 
 
@@ -46,7 +46,7 @@ class Burst(unittest.TestCase):
         self.assertGreaterEqual(result["waited"], 4)
 
     @unittest.skipUnless(LONG, "e2e.server_burst_busy runs it, alone")
-    def test_beside_busy_loops(self):
+    def test_with_busy_loops(self):
         """150 sessions of 24 KB in 4 s are, while two busy loops run, loaded within 30 s, and 20 of another workspace within 5 s."""
         result = json.loads(self.burst("--sessions", "150", "--others", "20", "--over", "4", "--busy", "2", "--kernels", KERNELS,
                                        "--loaded-within", "30", "--others-within", "5"))

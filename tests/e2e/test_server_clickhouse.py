@@ -45,13 +45,13 @@ class WithClickHouse(unittest.TestCase):
                        check=True, stdout=subprocess.DEVNULL)
         run = next(d for d, folders, files in os.walk(cls.folder) if any("device" in f for f in files))
         cls.folders = [RECORDED, run]
-        cls.beside = Server(PROGRAM)  # with files, for data that reports do not have
-        cls.addClassCleanup(cls.beside.__exit__)
-        cls.beside.set_up()
-        cls.beside_key = cls.beside.make_key()
+        cls.with_files = Server(PROGRAM)  # with files, for data that reports do not have
+        cls.addClassCleanup(cls.with_files.__exit__)
+        cls.with_files.set_up()
+        cls.with_files_key = cls.with_files.make_key()
         for folder in cls.folders:
             cls.server.load(cls.key, folder)
-            cls.beside.load(cls.beside_key, folder)
+            cls.with_files.load(cls.with_files_key, folder)
 
     def get(self, target):
         answer = self.server.ask("GET", target, Authorization=self.key)
@@ -106,7 +106,7 @@ class WithClickHouse(unittest.TestCase):
                          f"/events?lanes={each}&from={middle}&to={middle + 3000000}&limit=5000",
                          f"/search?pattern=a&from={middle}&back=true&limit=20"):
                 answers = [s.ask("GET", at + part, Authorization=k)
-                           for s, k in ((self.server, self.key), (self.beside, self.beside_key))]
+                           for s, k in ((self.server, self.key), (self.with_files, self.with_files_key))]
                 self.assertEqual(answers[0].status, 200, (part, answers[0]))
                 ours, theirs = (a.json() for a in answers)
                 for answer in (ours, theirs):
@@ -126,7 +126,7 @@ class WithClickHouse(unittest.TestCase):
             self.assertEqual(again[key], report[key], key)
         for record in ("kernel", "config", "counter"):  # the last one has no rows
             both = [s.ask("GET", f"{at}/export.parquet?record={record}", Authorization=k)
-                    for s, k in ((self.server, self.key), (self.beside, self.beside_key))]
+                    for s, k in ((self.server, self.key), (self.with_files, self.with_files_key))]
             self.assertEqual([a.status for a in both], [200, 200])
             for answer in both:
                 self.assertEqual((answer.body[:4], answer.body[-4:]), (b"PAR1", b"PAR1"))
@@ -216,7 +216,7 @@ class WithClickHouse(unittest.TestCase):
         both = [s.ask("POST", "/api/v1/sql", {"sql": "SELECT session, app, name, shape, calls, total, mean, p99, deviation, kind FROM history "
                                               f"WHERE session IN ({ids}) ORDER BY session, kind, name, shape, device", "sessions": ""},
                       Authorization=k)
-                for s, k in ((self.server, self.key), (self.beside, self.beside_key))]
+                for s, k in ((self.server, self.key), (self.with_files, self.with_files_key))]
         self.assertEqual(both[0].json()["rows"], both[1].json()["rows"])
         schema = json.loads(subprocess.run([GPUFL, "schema", "--json"], capture_output=True, check=True).stdout)
         for record in schema["records"]:
@@ -227,13 +227,13 @@ class WithClickHouse(unittest.TestCase):
                                  ["session"] + [c["name"] for c in record["columns"]])
         for view in ("kernels", "sessions", "history"):
             ours, theirs = (s.ask("POST", "/api/v1/sql", {"sql": f"SELECT * FROM {view} LIMIT 0", "sessions": ""}, Authorization=k).json()
-                            for s, k in ((self.server, self.key), (self.beside, self.beside_key)))
+                            for s, k in ((self.server, self.key), (self.with_files, self.with_files_key)))
             self.assertEqual([c["name"] for c in ours["columns"]], [c["name"] for c in theirs["columns"]])
         for name, order in (("kernel", "start, stream"), ("kernels", "start, stream"), ("config", "id"), ("scope", "instance"),
                             ("memcpy", "start, stream"), ("device", "id"), ("host_metric", "time")):
             ours, theirs = (s.ask("POST", "/api/v1/sql", {"sql": f"SELECT * FROM {name} ORDER BY {order} LIMIT 50", "sessions": one},
                                   Authorization=k).json()["rows"]
-                            for s, k in ((self.server, self.key), (self.beside, self.beside_key)))
+                            for s, k in ((self.server, self.key), (self.with_files, self.with_files_key)))
             self.assertEqual(ours, theirs, name)
         cut = self.sql("SELECT start FROM kernels", rows=3).json()
         self.assertEqual((len(cut["rows"]), cut["truncated"]), (3, True))
@@ -254,8 +254,8 @@ class WithClickHouse(unittest.TestCase):
                 some[question["id"]] += len(here["rows"])
                 if question["id"] == "history":
                     continue
-                there = self.beside.ask("POST", "/api/v1/sql", {"sql": question["sql"], "sessions": session},
-                                        Authorization=self.beside_key).json()
+                there = self.with_files.ask("POST", "/api/v1/sql", {"sql": question["sql"], "sessions": session},
+                                        Authorization=self.with_files_key).json()
                 self.assertEqual([c["name"] for c in here["columns"]], [c["name"] for c in there["columns"]])
                 self.assertEqual(alike(here["rows"]), alike(there["rows"]), f'{question["id"]} of {session}')
         self.assertTrue(all(some[q["id"]] for q in questions), some)
@@ -274,7 +274,7 @@ class WithClickHouse(unittest.TestCase):
                    {"type": "kernel", "rows": 1, "start": [5], "duration": 3, "config": 1, "stream": 1}],
                   [{"type": "device", "rows": 1, "id": 1, "index": 0, "sm_count": 132},
                    {"type": "kernel", "rows": 1, "start": [9], "duration": 3, "config": 1, "stream": 1}])
-        for server, key in ((self.server, self.key), (self.beside, self.beside_key)):
+        for server, key in ((self.server, self.key), (self.with_files, self.with_files_key)):
             def rows(sql, server=server, key=key):
                 answer = server.ask("POST", "/api/v1/sql", {"sql": sql, "sessions": session, "milliseconds": 20000}, Authorization=key)
                 return answer.json()["rows"] if answer.status == 200 else None
@@ -322,7 +322,7 @@ class WithClickHouse(unittest.TestCase):
 
     def check_other_workspace(self, place):
         """Another workspace has its own user, who sees nothing of this one, whatever is asked."""
-        other = self.server.as_user("POST", "/api/v1/workspaces", {"name": "beside"}).json()["id"]
+        other = self.server.as_user("POST", "/api/v1/workspaces", {"name": "other"}).json()["id"]
         key = self.server.make_key(workspace=other)
         self.store.readers(place, other)
         until(lambda: self.sql("SELECT 1", key, sessions="").status == 200, "its user is not read")

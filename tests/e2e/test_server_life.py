@@ -453,7 +453,7 @@ class Misbehaves(unittest.TestCase):
 
 
 class Started(unittest.TestCase):
-    """What the server is given when it starts, and what it says about it."""
+    """Tests what the server is given when it starts, and what it says about it."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="gpufl-server-")  # without --data the server's data is in its own folder

@@ -280,7 +280,7 @@ class Asked(unittest.TestCase):
 
 
 class Processes(unittest.TestCase):
-    """What happens to the process that asks, and to the server."""
+    """Tests what happens to the process that asks, and to the server."""
 
     def setUp(self):
         self.server = Server(PROGRAM, "--sql", "1")

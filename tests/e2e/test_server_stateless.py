@@ -393,7 +393,7 @@ class Killed(Pair):
 
 
 class Once(Pair):
-    """What is done by one of them: slower, since it waits for what must not happen."""
+    """Tests what is done by one of them: slower, since it waits for what must not happen."""
 
     def test_alerts_retention_and_deletes(self):
         with contextlib.closing(Receiver()) as receiver:

@@ -1,4 +1,4 @@
-"""What users read when a store fails: our sentences, never the engine's words or paths of the server.
+"""Tests what users read when a store fails: our sentences, never the engine's words or paths of the server.
 
 Every question about a session is asked, with every fault below, of a session with a file of its own and of one in a
 shared file; so are exports, a comparison, SQL, a body that is sent to the session, and its deletion.
@@ -50,7 +50,7 @@ def a_folder(path):
     os.mkdir(path)
 
 
-# What happens to the files of columns, and whether questions about the sessions must fail then.
+# The rows say what happens to the files of columns, and whether questions about the sessions must fail then.
 FAULTS = {"overwritten": (overwritten, True), "in_the_middle": (in_the_middle, True), "cut": (cut, True), "a_folder": (a_folder, True),
           "lost": (os.unlink, True), "little_memory": (None, False)}
 

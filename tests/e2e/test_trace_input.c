@@ -233,7 +233,7 @@ TEST(old_report_is_emptied)
     world_close(&w);
 }
 
-/* Why nothing was captured. */
+/* Holds why nothing was captured. */
 struct reason {
     const char *env[2];
     const char *args[8];

@@ -225,7 +225,7 @@ class View(Case):
         self.assertTrue((self.logs / ".gpufl-view" / "list").is_file())
         self.assertFalse((self.dir / "cache").exists())
 
-    def test_sessions_that_changed_are_loaded_anew(self):
+    def test_sessions_that_changed_are_loaded_again(self):
         folder = self.session(1000)
         view, link = self.view()
         self.until(self.enter(link).kernels, {folder.name: (1000, "ended")})

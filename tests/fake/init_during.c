@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     pthread_t other;
     struct gpufl_options o;
     gpufl_options_init(&o, sizeof o);
-    o.app_name = "beside";
+    o.app_name = "during";
     o.profiling_engine = argc > 1 ? atoi(argv[1]) : GPUFL_ENGINE_TRACE;
     sem_init(&begun, 0, 0);
     pthread_create(&other, NULL, initialize, NULL);

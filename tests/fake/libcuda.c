@@ -51,7 +51,7 @@ int64_t driver_now(void)
 }
 
 /* The profiling library counts calls from the start when it is attached again. */
-EXPORT void fake_cuda_correlation_anew(void)
+EXPORT void fake_cuda_correlation_again(void)
 {
     atomic_store(&last_correlation, 0);
 }

@@ -379,7 +379,7 @@ EXPORT int cuptiFinalize(void)
     driver_connect(false);
     activity_forget();
     void (*again)(void);
-    *(void **)&again = dlsym(RTLD_DEFAULT, "fake_cuda_correlation_anew");
+    *(void **)&again = dlsym(RTLD_DEFAULT, "fake_cuda_correlation_again");
     if (again)
         again();
     atomic_fetch_add(&finalized, 1);

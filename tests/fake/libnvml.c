@@ -116,7 +116,7 @@ static void take_time(void)
     while (t.tv_sec * 1000000000ll + t.tv_nsec < until);
 }
 
-/* What a test has asked for: NVML_OK, or why this query fails. */
+/* Returns what a test has asked for: NVML_OK, or why this query fails. */
 static int disturbance(void)
 {
     struct nvml_control *c = fake_control();

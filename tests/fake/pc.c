@@ -53,8 +53,8 @@ static const char *const reasons[REASONS] = {
     "smsp__pcsamp_warps_issue_stalled_selected_not_issued",
 };
 
-/* How 100 samples of a kernel are spread: their instruction, their reason, and how many of them are
- * without an issue. */
+/* Says how 100 samples of a kernel are spread: their instruction, their reason, and how many of
+ * them are without an issue. */
 static const struct {
     uint32_t offset;
     int reason, parts, idle;

@@ -40,7 +40,7 @@
  *     sessions=S   S sessions, one after the other
  *     alone-first  the first session has no kernel records
  *     windows-then the sessions after the first have windows of kernel records
- *     beside       another thread launches kernels meanwhile
+ *     other-thread another thread launches kernels meanwhile
  *     busy         three threads launch kernels meanwhile, at the rate of pace.h */
 #include "cuda_calls.h"
 #include "hooks.h"
@@ -76,7 +76,7 @@ static struct {
     long long count, bytes, frees, freed, peak;
 } allocated;
 static bool alone_first, windows_then, distinct, early, left, wait_input, init_late, sampled,
-    counted, ranged, instrumented, beside, busy, stuck, apart, faults, guide;
+    counted, ranged, instrumented, other_thread, busy, stuck, apart, faults, guide;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -445,7 +445,7 @@ static const struct {
     const char *name;
     bool *value;
 } words[] = {
-    {"wait", &wait_input},     {"beside", &beside},
+    {"wait", &wait_input},     {"other-thread", &other_thread},
     {"busy", &busy},           {"fault", &faults},
     {"stuck", &stuck},         {"distinct", &distinct},
     {"left", &left},           {"early", &early},
@@ -504,7 +504,7 @@ static void await_child(pid_t child)
 static void start_others(pthread_t *threads)
 {
     static sem_t begun;
-    if (beside) {
+    if (other_thread) {
         sem_init(&begun, 0, 0);
         pthread_create(&threads[0], NULL, work_slowly, &begun);
         while (sem_wait(&begun)) {

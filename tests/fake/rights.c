@@ -245,7 +245,7 @@ static bool child_ends(char **argv, const char *what, int status)
 
 /* Runs a child that works, if wanted, one that crashes after cuInit, and one that is killed
  * inside. */
-static int run_beside(char **argv, bool works)
+static int run_others(char **argv, bool works)
 {
     bool right = (!works || child_ends(argv, "nothing", 0)) &&
                  child_ends(argv, "silent", SIGSEGV) && child_ends(argv, "killed", SIGSYS);
@@ -263,7 +263,7 @@ static int end_inside(unsigned call, unsigned end)
 }
 
 /* Runs this program again with less; returns only an exit code, if that is not possible. */
-static int start_anew(const char *how, char **argv)
+static int start_again(const char *how, char **argv)
 {
     static char keep[4200];
     char *none[] = {keep, NULL};
@@ -295,8 +295,8 @@ int main(int argc, char **argv)
         return 0;
     if (strcmp(what, "127") == 0)
         return 127;
-    if (strcmp(what, "beside") == 0 || strcmp(what, "lost") == 0)
-        return run_beside(argv, strcmp(what, "beside") == 0);
+    if (strcmp(what, "others") == 0 || strcmp(what, "lost") == 0)
+        return run_others(argv, strcmp(what, "others") == 0);
     /* Locking a log ends the process: a session has its folder then, and no record. */
     if (strcmp(what, "killed") == 0)
         return end_inside(SYS_flock, SECCOMP_RET_KILL_PROCESS);
@@ -309,7 +309,7 @@ int main(int argc, char **argv)
         if (strcmp(what, after_init[i].name) == 0)
             fn = after_init[i].fn;
     if (!fn)
-        return start_anew(what, argv);
+        return start_again(what, argv);
     if (cuInit(0))
         return BROKEN_EXIT;
     if (strcmp(what, "_exit") != 0 && strcmp(what, "jail") != 0)

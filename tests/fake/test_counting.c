@@ -263,7 +263,7 @@ TEST(inside_scopes_only)
 }
 
 /* Counting is not switched while another thread launches: the library would abort. */
-TEST(windows_beside_threads)
+TEST(windows_concurrent_with_threads)
 {
     check_window(LIST("-e", "SassMetrics", "--windows"), LIST("200", "kept"), 0);
     check_window(LIST("-e", "SassMetrics", "--windows"), LIST("200", "threads=3", "kept"),
@@ -347,7 +347,7 @@ TEST(losses_are_counted)
 }
 
 /* Threads that launch on while counts are taken and while the process ends. */
-TEST(beside_a_storm)
+TEST(concurrent_with_a_storm)
 {
     struct run r;
     count(&r, "FAKE_CUPTI=", LIST("200", "storm=3", "ms=1300", "exit=5"));
@@ -489,7 +489,7 @@ TEST(deep_in_a_program_that_tunes)
 
 /* Sampling is not switched off while a thread launches: the library would abort. Whether a moment
  * without a launch is found is chance; the session says so. */
-TEST(deep_beside_a_storm)
+TEST(deep_concurrent_with_a_storm)
 {
     struct run r;
     struct given g = deep(&r, 1, LIST("200", "storm=3", "ms=1300", "exit=5"));
@@ -555,14 +555,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(sessions_follow_each_other),
         cmocka_unit_test(scopes_that_cover_a_window),
         cmocka_unit_test(inside_scopes_only),
-        cmocka_unit_test(windows_beside_threads),
+        cmocka_unit_test(windows_concurrent_with_threads),
         cmocka_unit_test(windows_of_kernels_instead),
         cmocka_unit_test(with_the_first_launch),
         cmocka_unit_test(more_than_was_reported),
         cmocka_unit_test(graphs_are_reported),
         cmocka_unit_test(survives_fork),
         cmocka_unit_test(losses_are_counted),
-        cmocka_unit_test(beside_a_storm),
+        cmocka_unit_test(concurrent_with_a_storm),
         cmocka_unit_test(counts_nothing),
         cmocka_unit_test(refusals),
         cmocka_unit_test(an_older_library),
@@ -570,7 +570,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(deep_samples_and_then_counts),
         cmocka_unit_test(deep_with_contexts_and_modules),
         cmocka_unit_test(deep_in_a_program_that_tunes),
-        cmocka_unit_test(deep_beside_a_storm),
+        cmocka_unit_test(deep_concurrent_with_a_storm),
         cmocka_unit_test(deep_that_ends_before),
         cmocka_unit_test(deep_without_samples),
     };

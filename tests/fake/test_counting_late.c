@@ -11,7 +11,7 @@ static int64_t counts_of(int64_t launches)
     return launches * WARPS * INSTRUCTIONS;
 }
 
-static void run_beside(struct run *r, const char *how, const char *script)
+static void run_in_launch(struct run *r, const char *how, const char *script)
 {
     run_all(r, &(struct run_setup){.binary = "fake/fake_in_launch",
                                    .env = LIST(script),
@@ -34,7 +34,7 @@ TEST(a_context_counts_when_the_launch_has_returned)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
         print_message("%s\n", cases[i].how);
-        run_beside(&r, cases[i].how, cases[i].script);
+        run_in_launch(&r, cases[i].how, cases[i].script);
         assert_int_equal(window_counts(&r, "first"), counts_of(1));
         assert_int_equal(window_counts(&r, "held"), counts_of(1));
         assert_int_equal(window_counts(&r, "early"), 0);
@@ -51,7 +51,7 @@ TEST(a_context_counts_when_the_launch_has_returned)
 TEST(a_launch_that_does_not_return)
 {
     struct run r;
-    run_beside(&r, "never", "FAKE_CUPTI=");
+    run_in_launch(&r, "never", "FAKE_CUPTI=");
     assert_int_equal(window_counts(&r, "first"), counts_of(1));
     assert_int_equal(window_counts(&r, "early"), 0);
     check_contains(&r, message_of(&r, "sass_metrics.late"), "or never");

@@ -318,7 +318,7 @@ TEST(it_ends_later)
 
 /* CUPTI ends inside of a counted launch, whose end is not reported: threads that wait for it go
  * on. */
-TEST(it_ends_beside_threads_that_wait)
+TEST(it_ends_with_threads_that_wait)
 {
     struct run r;
     run_all(&r, &(struct run_setup){.reported = true,
@@ -515,7 +515,7 @@ int main(void)
         cmocka_unit_test(it_ends_later),
         cmocka_unit_test(it_ends_in_a_window),
         cmocka_unit_test(it_ends_where_it_goes_and_comes),
-        cmocka_unit_test(it_ends_beside_threads_that_wait),
+        cmocka_unit_test(it_ends_with_threads_that_wait),
         cmocka_unit_test(a_session_after_its_end),
         cmocka_unit_test(trouble_is_no_end),
         cmocka_unit_test(driver_comes_up_later),

@@ -206,7 +206,7 @@ static const struct window_row *window_of(const struct launch_log *l, int64_t ti
 }
 
 /* Time outside of windows belongs to no launch: the first launch of each window has no own time. */
-TEST(windows_begin_anew)
+TEST(windows_begin_again)
 {
     enum { WINDOWS = 5 };
     struct run r;
@@ -236,7 +236,7 @@ int main(void)
         cmocka_unit_test(rows_say_what_the_program_did),
         cmocka_unit_test(without_the_option),
         cmocka_unit_test(every_engine_captures),
-        cmocka_unit_test(windows_begin_anew),
+        cmocka_unit_test(windows_begin_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

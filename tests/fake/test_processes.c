@@ -404,7 +404,7 @@ TEST(nothing_of_ours_races_with_init)
 }
 
 /* A program that calls gpufl_init on one thread while another is inside cuInit has its kernels. */
-TEST(begun_beside_init)
+TEST(begun_during_init)
 {
     static const int engines[] = {GPUFL_ENGINE_MONITOR,        GPUFL_ENGINE_SYNC,
                                   GPUFL_ENGINE_TRACE,          GPUFL_ENGINE_PC_SAMPLING,
@@ -438,7 +438,7 @@ int main(void)
         cmocka_unit_test(many_sessions_share_one_pool),
         cmocka_unit_test(injected_is_in_time),
         cmocka_unit_test(nothing_of_ours_races_with_init),
-        cmocka_unit_test(begun_beside_init),
+        cmocka_unit_test(begun_during_init),
         cmocka_unit_test(fork_before_init),
         cmocka_unit_test(fork_after_init),
         cmocka_unit_test(killed),

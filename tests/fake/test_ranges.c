@@ -240,7 +240,7 @@ TEST(sessions_that_leave_a_scope)
     assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
     assert_string_equal(setting(&r, "uncounted_scope", 0), "left: 1, open when the session ended");
     assert_string_equal(setting(&r, "uncounted_open", 0), "1");
-    assert_null(setting(&r, "uncounted_beside", 0));
+    assert_null(setting(&r, "uncounted_other_thread", 0));
     check_contains(&r, message_of(&r, "range_profiler.uncounted_scopes"),
                    "left: 1, open when the session ended");
     run_free(&r);
@@ -395,7 +395,7 @@ TEST(kernels_one_by_one)
 
 /* No launch of another thread happens during a kernel's repetitions: it would be repeated with the
  * kernel, and a graph would be lost. The fake library ends a program that launches then. */
-TEST(kernels_beside_threads_and_graphs)
+TEST(kernels_concurrent_with_threads_and_graphs)
 {
     struct run r;
     struct given g = count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=200", "sm__a.sum",
@@ -535,7 +535,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(repeated_scopes_that_are_left),
         cmocka_unit_test(more_names_than_are_distinguished),
         cmocka_unit_test(kernels_one_by_one),
-        cmocka_unit_test(kernels_beside_threads_and_graphs),
+        cmocka_unit_test(kernels_concurrent_with_threads_and_graphs),
         cmocka_unit_test(kernels_of_another_context),
         cmocka_unit_test(kernels_of_sessions),
         cmocka_unit_test(its_begin_is_its_own),

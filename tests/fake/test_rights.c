@@ -196,9 +196,9 @@ static int entries(const char *folder)
 
 /* Processes of which nothing was written are named next to others, too, and leave nothing on
  * disk. */
-TEST(lost_beside_others)
+TEST(lost_during_others)
 {
-    static const char *const all[] = {"beside", "lost"};
+    static const char *const all[] = {"others", "lost"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct run r;
         run_it(&r, all[i], "64M");
@@ -318,7 +318,7 @@ int main(void)
         cmocka_unit_test(a_log_that_cannot_grow),
         cmocka_unit_test(says_what_is_known),
         cmocka_unit_test(a_memory_limit),
-        cmocka_unit_test(lost_beside_others),
+        cmocka_unit_test(lost_during_others),
         cmocka_unit_test(lines_in_a_new_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

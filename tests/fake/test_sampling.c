@@ -139,7 +139,7 @@ TEST(without_kernel_records)
 
 /* Copies are not recorded, since with them a graph faults (the fake library does that). They are
  * unknown, not 0. Deep samples, too. */
-TEST(no_copies_beside_samples)
+TEST(no_copies_with_samples)
 {
     static const char *const engines[] = {"PcSampling", "Deep"};
     for (size_t i = 0; i < 2; i++) {
@@ -327,7 +327,7 @@ TEST(sampling_outlives_a_session)
     struct run_setup setup = {.env = LIST("GPUFL_LOG_PATH=logs"),
                               .linked = true,
                               .alone = true,
-                              .program = LIST("500", "sampled", "sessions=2", "beside")};
+                              .program = LIST("500", "sampled", "sessions=2", "other-thread")};
     run_all(&r, &setup);
     check_program(&r, 0);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
@@ -337,7 +337,7 @@ TEST(sampling_outlives_a_session)
     assert_int_equal(int_at(r.report, "ledger.lost_driver"), 0);
     run_free(&r);
 
-    setup.program = LIST("500", "sampled", "sessions=2", "beside", "alone-first");
+    setup.program = LIST("500", "sampled", "sessions=2", "other-thread", "alone-first");
     run_all(&r, &setup);
     check_program(&r, 0);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
@@ -498,7 +498,7 @@ int main(void)
         cmocka_unit_test(kernels_without_number),
         cmocka_unit_test(reasons_by_name),
         cmocka_unit_test(without_kernel_records),
-        cmocka_unit_test(no_copies_beside_samples),
+        cmocka_unit_test(no_copies_with_samples),
         cmocka_unit_test(contexts_take_turns),
         cmocka_unit_test(code_is_kept_once),
         cmocka_unit_test(damaged_code),

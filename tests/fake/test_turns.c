@@ -63,13 +63,13 @@ TEST(takes_turns)
 
 /* Another thread goes on launching: it waits while the engines are switched, or they are not
  * switched. */
-TEST(takes_turns_beside_a_thread)
+TEST(takes_turns_with_a_thread)
 {
     struct run r;
     struct pc_given g =
         pc_run(&r, "FAKE_CUPTI=",
                (struct run_setup){.options = TURNS(50, 20),
-                                  .program = LIST("20", "ms=900", "beside", "sampled"),
+                                  .program = LIST("20", "ms=900", "other-thread", "sampled"),
                                   .linked = true});
     check_program(&r, 0);
     /* That thread goes on launching after the last drain of the session. */
@@ -216,7 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_turns),
-        cmocka_unit_test(takes_turns_beside_a_thread),
+        cmocka_unit_test(takes_turns_with_a_thread),
         cmocka_unit_test(takes_turns_of_contexts),
         cmocka_unit_test(turns_end_where_they_fail),
         cmocka_unit_test(turns_without_samples),

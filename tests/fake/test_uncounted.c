@@ -41,7 +41,10 @@ TEST(reasons_for_none)
         const char *env[4];
     } cases[] = {
         {"no-context", "uncounted_no_context", "begun while no CUDA context was current", {NULL}},
-        {"beside", "uncounted_beside", "begun while one of another thread was counted", {NULL}},
+        {"other-thread",
+         "uncounted_other_thread",
+         "begun while one of another thread was counted",
+         {NULL}},
         {"capturing",
          "uncounted_capturing",
          "begun while a stream was captured into a graph",

@@ -154,7 +154,7 @@ TEST(named)
 }
 
 /* CUPTI is found next to a CUDA library that the program has loaded, as in Python's wheels. */
-TEST(beside_cudart)
+TEST(with_cudart)
 {
     struct world w;
     char path[PATH_MAX + 32], preload[PATH_MAX + 64];
@@ -184,8 +184,8 @@ TEST(by_soname)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(record_sizes),  cmocka_unit_test(preloaded), cmocka_unit_test(named),
-        cmocka_unit_test(beside_cudart), cmocka_unit_test(by_soname),
+        cmocka_unit_test(record_sizes), cmocka_unit_test(preloaded), cmocka_unit_test(named),
+        cmocka_unit_test(with_cudart),  cmocka_unit_test(by_soname),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ TEST(cycles_with_contexts)
 
 /* The library is neither detached nor attached while a context is made (fake CUPTI aborts): making
  * the first one takes many times longer than the program paused before. */
-TEST(beside_contexts_in_the_making)
+TEST(while_contexts_are_created)
 {
     check_cycles(
         &(struct run_setup){.binary = "fake/fake_windows",
@@ -484,7 +484,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thousand_cycles),
         cmocka_unit_test(cycles_with_contexts),
-        cmocka_unit_test(beside_contexts_in_the_making),
+        cmocka_unit_test(while_contexts_are_created),
         cmocka_unit_test(stays_unless_it_is_detached),
         cmocka_unit_test(comes_back_at_once),
         cmocka_unit_test(losses_in_windows),

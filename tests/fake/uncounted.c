@@ -2,7 +2,7 @@
  * be counted, its scopes "counted" can.
  *
  *   fake_uncounted no-context  no context is current on the thread
- *   fake_uncounted beside      another thread's scope is open
+ *   fake_uncounted other-thread another thread's scope is open
  *   fake_uncounted capturing   a stream is captured into a graph
  *   fake_uncounted inside      inside "counted", where it opens a window (GPUFL_WINDOW_SCOPE=here)
  *   fake_uncounted no-window   outside of windows (GPUFL_WINDOWS=1)
@@ -62,7 +62,7 @@ static void no_context(void)
     here();
 }
 
-static void beside(void)
+static void other_thread(void)
 {
     pthread_t thread;
     uint64_t scope = gpufl_scope_begin("counted", "");
@@ -128,8 +128,14 @@ static const struct {
     const char *name;
     void (*run)(void);
 } ways[] = {
-    {"no-context", no_context}, {"beside", beside}, {"capturing", capturing}, {"inside", inside},
-    {"no-window", no_window},   {"window", window}, {"many", many},           {"alone", here},
+    {"no-context", no_context},
+    {"other-thread", other_thread},
+    {"capturing", capturing},
+    {"inside", inside},
+    {"no-window", no_window},
+    {"window", window},
+    {"many", many},
+    {"alone", here},
 };
 
 int main(int argc, char **argv)

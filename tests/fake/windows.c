@@ -78,8 +78,8 @@ static void take_time(void *function, int *count)
     }
 }
 
-/* What a thread does in addition to its launches: contexts are made and destroyed, or made now
- * and then and kept. */
+/* Lists what a thread does in addition to its launches: contexts are made and destroyed, or made
+ * now and then and kept. */
 enum contexts { CONTEXTS_NONE, CONTEXTS_GO, CONTEXTS_MADE };
 enum { MADE_MOST = 4, MADE_EVERY = 100 };
 

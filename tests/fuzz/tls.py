@@ -2,7 +2,7 @@
 """Breaks the TLS of a running gpufl-server, and the files of its certificate, for a while.
 
 Connections send what a client would, changed: bytes of the first message flipped, cut, repeated, with other lengths; noise;
-plain HTTP; a handshake that is whole, and noise, changed records or half a record after it; ends in the midst, polite and
+plain HTTP; a handshake that is whole, and noise, changed records or half a record after it; ends in the middle, polite and
 abrupt. Meanwhile the certificate is replaced: by new ones, by files that are no certificate, by a key of another
 certificate, by half a file, by nothing, with SIGHUP and without.
 

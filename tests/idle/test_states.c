@@ -11,8 +11,8 @@
 
 enum { BORDER_NS = 150000, LOOK_NS = 20000, LEAST = 20, SIGMAS = 4 };
 
-/* How many percentage points a share may be off: a thread that lost its core after the sampler woke
- * up is sampled as running; with a sanitizer that time is longer. */
+/* Says how many percentage points a share may be off: a thread that lost its core after the sampler
+ * woke up is sampled as running; with a sanitizer that time is longer. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SHARE_OFF = 15 };
 #else

@@ -47,7 +47,7 @@ class Group:
 
 
 def can_limit():
-    """Whether a group with a limit can be made here."""
+    """Returns True if a group with a limit can be made here."""
     try:
         Group(PERIOD_US).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether pages of a program can be taken away on this machine, so that they must be read from a disk again. That needs
+"""Finds out if pages of a program can be taken away on this machine, so that they must be read from a disk again. That needs
 no privileges, but a file on a disk, and a kernel that says how long threads waited for memory."""
 import mmap
 import os
@@ -11,7 +11,7 @@ PAGES = 16
 
 
 def can_page():
-    """Whether pages of a file in the folder for temporary files are read from a disk again."""
+    """Returns True if pages of a file in the folder for temporary files are read from a disk again."""
     if not pathlib.Path("/proc/pressure/memory").exists():
         return False
     with tempfile.TemporaryFile() as file:

@@ -85,7 +85,7 @@ class Lab:
             shutil.rmtree(work, ignore_errors=True)
 
     def missing(self, case):
-        """Why a case cannot run here; "": it can."""
+        """Returns why a case cannot run here; "": it can."""
         if case.needs == "fake" and not self.fake:
             return "needs the fake libraries"
         if case.needs == "limit" and not can_limit():
@@ -112,7 +112,7 @@ def place_of(finding):
 
 
 def names(finding, at):
-    """Whether the finding names that line and function, or that kernel, or has those words."""
+    """Returns True if the finding names that line and function, or that kernel, or has those words."""
     if isinstance(at, Says):
         path, line = PLACES[at.marker] if at.marker else (None, None)
         return at.words in finding["text"] and (not path or f"{path.name}:{line} " in finding["text"])

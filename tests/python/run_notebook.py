@@ -10,7 +10,7 @@ import json
 import pathlib
 import sys
 
-# What each notebook needs besides IPython, matplotlib and pandas.
+# The table says what each notebook needs besides IPython, matplotlib and pandas.
 NEEDS = {"read_a_session": (), "torch_loop": ("torch",), "jax_loop": ("jax",), "cupy_kernels": ("cupy",), "numba_kernels": ("numba",),
          "triton_kernels": ("triton",), "lightning_loop": ("pytorch_lightning",), "transformers_loop": ("transformers",)}
 

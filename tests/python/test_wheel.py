@@ -69,13 +69,13 @@ def interpreters():
     return found
 
 
-def check_files(wheel, folder, beside=()):
-    """Checks what the files of the wheel need from a system; `beside`: names in the wheel that is always installed with
+def check_files(wheel, folder, installed=()):
+    """Checks what the files of the wheel need from a system; `installed`: names in the wheel that is always installed with
     it."""
     zipfile.ZipFile(wheel).extractall(folder)
     binaries = [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     assert len(binaries) >= 5, binaries
-    inside = {path.name for path in binaries} | {name.rpartition("/")[2] for name in beside}
+    inside = {path.name for path in binaries} | {name.rpartition("/")[2] for name in installed}
     for path in binaries:
         text = subprocess.run(["readelf", "-dVW", path], check=True, capture_output=True, text=True).stdout
         asked = {(int(a), int(b)) for a, b in re.findall(r"GLIBC_(\d+)\.(\d+)", text)}
@@ -141,7 +141,7 @@ def main():
         check_files(wheel, folder / "files")
         server = pathlib.Path(subprocess.run([f"{source}/scripts/package", "--build", build, "--out", folder, "gpufl-server"],
                                              check=True, capture_output=True, text=True).stdout.strip())
-        check_files(server, folder / "server-files", beside=zipfile.ZipFile(wheel).namelist())
+        check_files(server, folder / "server-files", installed=zipfile.ZipFile(wheel).namelist())
         both = set(zipfile.ZipFile(wheel).namelist()) & set(zipfile.ZipFile(server).namelist())
         assert not both, both
         found = interpreters()

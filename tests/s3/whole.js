@@ -33,10 +33,10 @@ FilesystemStore.prototype.putObject = async function putObject(object) {
   if (data.length !== Number(object.metadata['content-length']))
     throw new Error(`${object.key}: ${data.length} bytes came of ${object.metadata['content-length']}`);
   const md5 = crypto.createHash('md5').update(data).digest('hex');
-  const beside = path.join(this.rootDirectory, `.${++count}.new`);
+  const written = path.join(this.rootDirectory, `.${++count}.new`);
   await fs.promises.mkdir(path.dirname(place), {recursive: true});
-  await fs.promises.writeFile(beside, data);
+  await fs.promises.writeFile(written, data);
   await this.putMetadata(object.bucket, object.key, object.metadata, md5);
-  await fs.promises.rename(beside, place);
+  await fs.promises.rename(written, place);
   return {size: data.length, md5};
 };

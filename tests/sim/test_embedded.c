@@ -39,7 +39,7 @@ static void session(struct readback *r, enum gpufl_engine engine, const char *si
 }
 
 /* The whole loop is captured, and its launches inherit the scope of the only thread with one. */
-TEST(loop_beside_the_program)
+TEST(loop_and_the_program)
 {
     struct readback r;
     session(&r, GPUFL_ENGINE_TRACE, "rate=20000,devices=2", 500);
@@ -113,7 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sync_only),
-        cmocka_unit_test(loop_beside_the_program),
+        cmocka_unit_test(loop_and_the_program),
         cmocka_unit_test(monitor_only),
         cmocka_unit_test(scope_left_open),
     };

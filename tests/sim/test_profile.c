@@ -261,8 +261,8 @@ TEST(test_ranges)
 /* If two threads have scopes at the same time, one is counted and the other is reported. */
 TEST(test_ranges_of_threads)
 {
-    int64_t beside = 0;
-    for (int run = 0; run < 10 && !beside; run++) { /* a busy machine may run them one by one */
+    int64_t meanwhile = 0;
+    for (int run = 0; run < 10 && !meanwhile; run++) { /* a busy machine may run them one by one */
         json_t *said, *report;
         simulate("threads", "-e RangeProfiler --threads 4", &said, &report);
         const json_t *scopes = json_object_get(report, "scopes");
@@ -270,12 +270,12 @@ TEST(test_ranges_of_threads)
         for (size_t i = 0; i < json_array_size(scopes); i++)
             if (json_array_size(json_object_get(json_array_get(scopes, i), "path")) == 1)
                 outermost += number(json_array_get(scopes, i), "calls");
-        beside = uncounted(report, "epoch", "begun while one of another thread was counted");
-        assert_int_equal(counted(report, "range", "epoch") + beside, outermost);
+        meanwhile = uncounted(report, "epoch", "begun while one of another thread was counted");
+        assert_int_equal(counted(report, "range", "epoch") + meanwhile, outermost);
         json_decref(said);
         json_decref(report);
     }
-    assert_true(beside > 0);
+    assert_true(meanwhile > 0);
 }
 
 /* There is a sample for every ms from the first kernel to the last, whatever ran. */

@@ -101,7 +101,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(backup_is_a_store)                                                                           \
     X(tables_as_parquet)                                                                           \
     X(opened_and_closed_by_many)                                                                   \
-    X(readers_beside_a_writer)
+    X(readers_and_a_writer)
 
 #define SUITE_COPIES(X)                                                                            \
     X(copied_and_back)                                                                             \

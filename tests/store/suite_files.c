@@ -112,7 +112,7 @@ void suite_backup_is_a_store(void **state)
 void suite_tables_as_parquet(void **state)
 {
     struct store_session *ss = suite_loaded("parquet", &suite.recorded);
-    char path[PATH_MAX - 16], beside[PATH_MAX], *data;
+    char path[PATH_MAX - 16], columns[PATH_MAX], *data;
     size_t len;
     (void)state;
     snprintf(path, sizeof path, "%s/it's kernels.parquet", suite.folder);
@@ -124,8 +124,8 @@ void suite_tables_as_parquet(void **state)
     mem_free(data);
     OK(OPS->parquet(ss, RECORD_config, path, e));
     OK(OPS->parquet(ss, RECORD_counter, path, e)); /* a record without rows */
-    snprintf(beside, sizeof beside, "%s.columns", path);
-    assert_false(file_exists(beside)); /* temporary files of the engine are gone */
+    snprintf(columns, sizeof columns, "%s.columns", path);
+    assert_false(file_exists(columns)); /* temporary files of the engine are gone */
     OPS->put(ss);
 }
 
@@ -225,7 +225,7 @@ static void *read_on(void *arg)
     return NULL;
 }
 
-void suite_readers_beside_a_writer(void **state)
+void suite_readers_and_a_writer(void **state)
 {
     static int64_t cells[ROWS];
     struct reader readers[READERS];

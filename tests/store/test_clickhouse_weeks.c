@@ -22,11 +22,11 @@ TEST(test_deleting_frees_the_disk)
 {
     struct store *s = clickhouse_store_open(url);
     struct store_session *ss = clickhouse_session(s, "large"),
-                         *beside = clickhouse_session(s, "beside");
+                         *other = clickhouse_session(s, "other");
     static const char raw[] = "SELECT count() FROM weeks_w.kernel WHERE session IN (SELECT session "
                               "FROM weeks_w.commits WHERE name = 'large')";
     int64_t bytes;
-    OK(clickhouse_write(beside, 1000, 1, e));
+    OK(clickhouse_write(other, 1000, 1, e));
     OK(clickhouse_write(ss, 1500000, 1, e));
     OK(ops->settle(ss, e));
     OK(ops->size(s, "w", "large", &bytes, e));
@@ -37,14 +37,14 @@ TEST(test_deleting_frees_the_disk)
     assert_int_equal(clickhouse_number(raw), 1500000);
     ops->put(ss);
     clickhouse_until(raw, 0);
-    assert_int_equal(clickhouse_kernels(beside), 1000);
+    assert_int_equal(clickhouse_kernels(other), 1000);
     long long freed = 0; /* files are removed after the statement */
     for (int i = 0; i < 12000 && freed < bytes / 2; i++) {
         freed = before - clickhouse_disk(0);
         usleep(10000); /* between two queries; free disk ends the wait */
     }
     assert_true(freed >= bytes / 2);
-    ops->put(beside);
+    ops->put(other);
     ops->close(s);
 }
 

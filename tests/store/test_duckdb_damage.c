@@ -207,7 +207,7 @@ static int write_until_full(void)
         return 2;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_FSIZE, &limit); /* somebody made room */
-    if (ops->get(s, "w", "beside", true, &other, &e) || write_some(other, 10, 1, &e)) {
+    if (ops->get(s, "w", "other", true, &other, &e) || write_some(other, 10, 1, &e)) {
         fprintf(stderr, "another session: %s\n", e.text);
         return 3;
     }

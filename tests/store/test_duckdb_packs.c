@@ -417,7 +417,7 @@ int unlink(const char *path)
 }
 
 /* A pack that is removed while a backup is being written does not break the backup off. */
-TEST(test_backup_beside_removal)
+TEST(test_backup_during_removal)
 {
     struct packs *p = open_packs();
     OK(put(p, "w", "short", "a", false, e));
@@ -522,23 +522,23 @@ int rename(const char *from, const char *to)
     return rc;
 }
 
-enum { ANEW_SESSIONS = 64, ANEW_BYTES = 16 << 10 };
+enum { REWRITE_SESSIONS = 64, REWRITE_BYTES = 16 << 10 };
 
 /* Deletes seven of eight sessions, and reports each one first. */
 static void delete_most(int report)
 {
-    static char text[ANEW_BYTES];
+    static char text[REWRITE_BYTES];
     struct packs *p;
     char id[16];
     if (packs_open(&p, pack_folder, NULL))
         _exit(1);
-    for (int i = 0; i < ANEW_SESSIONS; i++) {
+    for (int i = 0; i < REWRITE_SESSIONS; i++) {
         snprintf(id, sizeof id, "s%d", i);
         fill(text, sizeof text, (unsigned)i);
         if (put(p, "w", id, text, false, NULL))
             _exit(2);
     }
-    for (int i = 0; i < ANEW_SESSIONS; i++) {
+    for (int i = 0; i < REWRITE_SESSIONS; i++) {
         snprintf(id, sizeof id, "s%d", i);
         if (i % 8 && (write(report, &i, sizeof i) != sizeof i || packs_drop(p, "w", id, NULL)))
             _exit(3);
@@ -546,7 +546,7 @@ static void delete_most(int report)
     _exit(0);
 }
 
-TEST(test_killed_while_written_anew)
+TEST(test_killed_while_written_again)
 {
     for (int at = 1; at <= 2; at++) {
         int ends[2], status, last = 0;
@@ -566,7 +566,7 @@ TEST(test_killed_while_written_anew)
         waitpid(child, &status, 0);
         assert_true(WIFSIGNALED(status));
         struct packs *p = open_packs();
-        for (int i = 0; i < ANEW_SESSIONS; i++) {
+        for (int i = 0; i < REWRITE_SESSIONS; i++) {
             snprintf(id, sizeof id, "s%d", i);
             bool there = packs_find(p, "w", id, &now);
             assert_int_equal(there, i % 8 == 0 || i > last);
@@ -583,7 +583,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pack_folder_open, pack_folder_close)
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_killed_while_written_anew),
+        cmocka_unit_test(test_killed_while_written_again),
         CASE(test_cut_at_any_byte),
         CASE(test_damage_is_one_session_s),
         CASE(test_dropped_and_whole),
@@ -594,7 +594,7 @@ int main(void)
         CASE(test_lost_last_record),
         CASE(test_unreadable_packs),
         CASE(test_in_two_packs),
-        CASE(test_backup_beside_removal),
+        CASE(test_backup_during_removal),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

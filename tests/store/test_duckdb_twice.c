@@ -214,7 +214,7 @@ TEST(test_older_file)
 }
 
 /* If the pack has damaged rows of the session, the file counts: the damaged rows are set aside. */
-TEST(test_file_beside_damage)
+TEST(test_file_and_damage)
 {
     write_up_to(-1, 30, 3);
     move("w/twice.duckdb", "kept");
@@ -268,7 +268,7 @@ int main(void)
         CASE(test_damaged_leaving),
         CASE(test_newer_file),
         CASE(test_older_file),
-        CASE(test_file_beside_damage),
+        CASE(test_file_and_damage),
         CASE(test_half_grown),
     };
     struct err e = {0};

@@ -47,7 +47,7 @@ static void tables_read(void)
     snprintf(tables[table_count++].name, sizeof tables[0].name, "meta_schema");
 }
 
-/* How often a text has this word, as a whole word. */
+/* Returns how often a text has this word, as a whole word. */
 static unsigned words_count(const char *text, const char *word)
 {
     unsigned n = 0;

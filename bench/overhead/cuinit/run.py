@@ -42,7 +42,7 @@ def build(work):
 
 
 def once(program, work, case):
-    """How a run ended, the time of cuInit in ms or None, and its other lines."""
+    """Returns how a run ended, the time of cuInit in ms or None, and its other lines."""
     env = {**os.environ, "CUDA_INJECTION64_PATH": str(work / "inject.so"), "CUINIT_CASE": case}
     process = subprocess.Popen([program], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:

@@ -37,7 +37,7 @@ static const struct option table[] = {
 
 enum { OPTIONS = sizeof table / sizeof *table };
 
-/* What a call of init collects. */
+/* Holds what a call of init collects. */
 struct request {
     struct gpufl_options options;
     const char *others[OPTIONS + 1]; /* "name=value" of options without a field */

@@ -20,7 +20,7 @@ enum {
     SESSIONS_MOST = 1 << 20,
     FILE_MOST = 512 << 20, /* bytes */
     LINE_MOST = PATH_MAX + PART_ID_MAX + 32,
-    WRITE_ANEW = 1 << 20, /* bytes appended after which the file is rewritten */
+    REWRITE_BYTES = 1 << 20, /* bytes appended after which the file is rewritten */
 };
 
 struct note {
@@ -153,7 +153,7 @@ static int write_whole(struct keeper_notes *n, struct err *e)
 
 static int add_line(struct keeper_notes *n, const char *line, struct err *e)
 {
-    if (n->fd < 0 || n->added > WRITE_ANEW)
+    if (n->fd < 0 || n->added > REWRITE_BYTES)
         return write_whole(n, e); /* the table has the contents of the line */
     int error = -file_write_shielded(n->fd, line, strlen(line));
     if (!error && fdatasync(n->fd))

@@ -90,7 +90,7 @@ enum courier_step courier_judge(struct courier *c, struct errand *x, bool *good)
     char why[416];
     *good = false;
     if (x->rc == GPUFL_E_STATE)
-        return COURIER_HELD; /* told to stop */
+        return COURIER_HELD; /* the courier was stopped */
     courier_count(c, x->rc, a->status);
     if (x->rc) {
         bool alarm = x->rc != GPUFL_E_UNAVAILABLE;

@@ -3,7 +3,7 @@
  * A rule is a row of insight.def and a function over a finished model. The model has summed up all
  * rows, so the cost of a rule does not grow with the session, and a rule treats merged sessions
  * like one. A finding names the line or kernel, what of the run it could give back at most by its
- * rule's bound, the numbers behind that, and what to do.
+ * rule's bound, the numbers that it rests on, and what to do.
  *
  * Findings are sorted by what fixing each of them alone would give back: by bands (more than 25 %,
  * more than 5 %, 1 % of the run or more, less, nothing); in a band those with a measured bound come

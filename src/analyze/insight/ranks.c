@@ -113,8 +113,8 @@ static int add_line(const struct model *m, uint32_t place, const struct place_su
     return rc;
 }
 
-/* Adds a finding for the part of a rank's lateness that no finding by line covers. told: ns that
- * these cover. */
+/* Adds a finding for the part of a rank's lateness that no finding by line covers. listed:
+ * ns that findings by line cover. */
 static int add_rest(const struct model *m, const struct rank_late *l, int64_t listed,
                     struct insights *to)
 {

@@ -256,9 +256,9 @@ static int add_line(const struct model *m, const struct wait_line *l, const stru
 }
 
 /* Returns true if the waits of a line without a synchronization are worth a finding: they give back
- * something noticeable, or they are long enough that a reader would look there in vain. If no call
- * of the line always waits, only the idle time of the GPU counts: a busy GPU has a full queue,
- * which delays launches, too. */
+ * something noticeable, or they are long enough that a reader would look there and find
+ * nothing. If no call of the line always waits, only the idle time of the GPU counts: a busy GPU
+ * has a full queue, which delays launches, too. */
 static bool is_worth(const struct model *m, const struct wait_cost *w)
 {
     if (w->sure && severity(m, w->ns) > INSIGHT_LOW)

@@ -367,7 +367,7 @@ static void put_finding(struct page *p, const struct insight **listed, unsigned 
 }
 
 /* Returns the first finding about synchronization, of a severity above LOW, that gives back too
- * little to be shown: readers would look there first, in vain. */
+ * little to be shown: readers would look there first, and find nothing. */
 static const struct insight *vain(const struct insights *in)
 {
     for (size_t i = 0; i < in->count; i++) {

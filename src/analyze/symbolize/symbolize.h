@@ -36,7 +36,8 @@ struct symbolize_stats {
     uint64_t sources;   /* files kept now */
     bool unwritten;     /* some answers were not written to the session */
     char note[384];     /* why there are no lines, or why nothing was written; "": no reason */
-    /* Why functions of device code have no instructions; "": all have them, or there are none. */
+    /* Says why functions of device code have no instructions; "": all have them, or there are none.
+     * */
     char code_note[384];
 };
 

@@ -217,7 +217,7 @@ static void say_unverified(const struct cupti *c, struct sink *s)
 }
 
 /* Resets what an earlier session may have left. */
-static void begin_anew(struct trace *t)
+static void begin_again(struct trace *t)
 {
     t->flush_failed = t->dropped_failed = t->kinds_said = false;
     t->stopped = t->no_ids = t->announced = t->peers_said = false;
@@ -284,7 +284,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     t->detaches = config->windows && !(config->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
     t->switched = config->windows && !t->detaches;
     t->process = getpid();
-    begin_anew(t);
+    begin_again(t);
     if (!t->clock_ns)
         t->clock_ns = launches_clock_cost();
     rc = prepare(t, e);

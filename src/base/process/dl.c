@@ -84,7 +84,7 @@ void *dl_open_first(const char *const *candidates, char *path, size_t size, stru
     return NULL;
 }
 
-void dl_beside_program(const char *to, const char *file, char *out, size_t size)
+void dl_from_program(const char *to, const char *file, char *out, size_t size)
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);

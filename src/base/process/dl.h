@@ -29,7 +29,7 @@ void *dl_open_first(const char *const *candidates, char *path, size_t size, stru
 /* Writes the path "<folder of the program>/<to>/<file>": where an installed or built program of
  * ours has its libraries, whatever the run path of dlopen's caller is. "" if the path is unknown or
  * too long. */
-void dl_beside_program(const char *to, const char *file, char *out, size_t size);
+void dl_from_program(const char *to, const char *file, char *out, size_t size);
 
 /* Fills table (a struct of function pointers) from handle. GPUFL_E_UNAVAILABLE
  * with the names of missing required functions in *e; optional ones stay NULL. */

@@ -74,7 +74,7 @@ int collector_window(bool open, struct err *e);
 /* Switches the benchmark's floor. [owner] */
 int collector_floor(bool on);
 
-/* Stops the captures and samples that name the line behind idle time, or goes on with them, for
+/* Stops the captures and samples that name the line that caused idle time, or continues them, for
  * benchmarks. [owner] */
 int collector_idle(bool on);
 

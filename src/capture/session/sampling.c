@@ -83,7 +83,7 @@ static int start(int64_t interval_ms, bool always, bool scopes)
 static void share_begin(const struct options *o, const struct backend *b,
                         const struct process_info *process, const char *dir)
 {
-    bool beside = strcasecmp(o->share_system_samples, "folder") == 0;
+    bool by_folder = strcasecmp(o->share_system_samples, "folder") == 0;
     bool host = strcasecmp(o->share_system_samples, "host") == 0;
     char log_folder[PATH_MAX];
     struct statfs fs;
@@ -93,10 +93,10 @@ static void share_begin(const struct options *o, const struct backend *b,
     if (b->simulated || strcasecmp(o->share_system_samples, "none") == 0 ||
         strcasecmp(o->log_format, "gpuflight") == 0)
         return;
-    share.keep = !beside && !host;
+    share.keep = !by_folder && !host;
     share.any_monitor = !option_asked(o, OPT_system_sample_rate_ms);
     bool fits = true;
-    if (beside) {
+    if (by_folder) {
         snprintf(log_folder, sizeof log_folder, "%.*s", (int)(path_base(dir) - dir - 1), dir);
         fits = statfs(dir, &fs) == 0 &&
                roles_folder(log_folder, (long)fs.f_type, share.folder, sizeof share.folder) == 0;

@@ -65,7 +65,7 @@ static struct session session; /* guarded by lock */
 static char id[37];            /* of the running or last session; written under lock */
 static char dir[PATH_MAX];
 static _Atomic int32_t starter;   /* the thread inside start_new; 0: none */
-static _Atomic bool given_up;     /* an exit handler has waited in vain */
+static _Atomic bool given_up;     /* an exit handler has waited without success */
 static _Atomic bool switched_off; /* the last gpufl_init found enabled=false */
 
 /* ---- parts of the start ---------------------------------------------------------------------- */

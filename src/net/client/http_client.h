@@ -29,7 +29,7 @@ struct sockaddr;
 struct http_client_config {
     const char *url; /* "https://host[:port][/prefix]"; no scheme: https */
     const char *key; /* sent as Bearer; NULL or "": none */
-    /* How libcurl signs requests, "aws:amz:us-east-1:s3"; NULL: it does not. */
+    /* Says how libcurl signs requests, "aws:amz:us-east-1:s3"; NULL: it does not. */
     const char *sign;
     const char *signer;      /* with sign: "NAME:SECRET" */
     const char *ca_file;     /* PEM with the authorities to trust; NULL: the system's */

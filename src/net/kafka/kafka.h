@@ -74,7 +74,7 @@ enum kafka_verdict {
     KAFKA_REFUSED,   /* the brokers will never take it */
     KAFKA_NO_TOPIC,  /* the topic does not exist, and the brokers make none */
     KAFKA_FORBIDDEN, /* the brokers do not know this client, or it may not write there */
-    KAFKA_STOPPED,   /* told to stop */
+    KAFKA_STOPPED,   /* the producer was stopped */
 };
 
 int kafka_producer_open(struct kafka_producer **out, const struct kafka_producer_config *c,

@@ -35,7 +35,7 @@ static const struct dl_symbol symbols[] = {
 static void load(void)
 {
     static const char *const places[] = {GPUFL_LIB_FROM_BIN, "../lib"}; /* installed, and built */
-    char in_root[2][PATH_MAX] = {"", ""}, beside[2][PATH_MAX];
+    char in_root[2][PATH_MAX] = {"", ""}, from_program[2][PATH_MAX];
     const char *candidates[CANDIDATES], *root = getenv("DUCKDB_ROOT");
     size_t count = 0;
     struct err lacking = {0};
@@ -46,9 +46,9 @@ static void load(void)
             candidates[count++] = in_root[1];
     }
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        dl_beside_program(places[i], "libduckdb.so", beside[i], sizeof beside[i]);
-        if (*beside[i])
-            candidates[count++] = beside[i];
+        dl_from_program(places[i], "libduckdb.so", from_program[i], sizeof from_program[i]);
+        if (*from_program[i])
+            candidates[count++] = from_program[i];
     }
     candidates[count++] = "libduckdb.so";
     candidates[count] = NULL;

@@ -122,8 +122,8 @@ int session_settle(struct store_session *ss, struct err *e);
 int session_open_own(struct store_session *small, const char *path, struct store_session **out,
                      struct err *e);
 
-/* Opens, in that way, the file that a session has besides its records in a pack. */
-int session_open_beside(struct store_session *small, struct store_session **out, struct err *e);
+/* Opens, in that way, the file of a session that also has records in a pack. */
+int session_open_file(struct store_session *small, struct store_session **out, struct err *e);
 
 /* Reserves a session that is not open: others that want the session wait. NULL: no memory.
  * [open.lock held] */

@@ -386,7 +386,7 @@ int session_open_own(struct store_session *small, const char *path, struct store
     return rc ? rc : open_unlisted(small, path, out, e);
 }
 
-int session_open_beside(struct store_session *small, struct store_session **out, struct err *e)
+int session_open_file(struct store_session *small, struct store_session **out, struct err *e)
 {
     return open_unlisted(small, small->path, out, e);
 }

@@ -52,7 +52,7 @@ static int read_file(struct store_session *ss, struct committed *out, struct err
 {
     struct store_session *file;
     struct err why = {0};
-    int rc = session_open_beside(ss, &file, &why);
+    int rc = session_open_file(ss, &file, &why);
     if (rc == 0) {
         rc = read_open_file(file, out, &why);
         file->dropped = true; /* no checkpoint */

@@ -182,8 +182,8 @@ int (*const unused_refusal)(void) = refusal;
 
 /* ---- samples ------------------------------------------------------------------------- */
 
-/* Where wavefronts are: bytes from the function's begin; the samples there, those that issued, and
- * the reason of the others. Reason 12 has no name. */
+/* Says where wavefronts are: bytes from the function's begin; the samples there, those that issued,
+ * and the reason of the others. Reason 12 has no name. */
 static const struct {
     unsigned offset, samples, issued, reason;
 } stands[] = {{0, 4, 1, 0}, {16, 10, 0, 3}, {24, 3, 0, 2}, {24, 2, 0, 5}, {32, 1, 0, 12}};

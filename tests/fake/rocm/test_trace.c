@@ -29,7 +29,7 @@ TEST(ledger_closes)
     }
 }
 
-/* What the session says of itself. */
+/* The session says what it is of. */
 TEST(nothing_claims_hardware)
 {
     struct run r;

@@ -1,4 +1,4 @@
-/* When a request is tried again, and after how long. */
+/* Tests when a request is tried again, and after how long. */
 #include "net/client/backoff.h"
 #include "tests/test.h"
 
@@ -17,7 +17,7 @@ TEST(test_waits_double_up_to_the_limit)
     assert_int_equal(backoff_next(&b, -1), BACKOFF_GIVE_UP);
 }
 
-TEST(test_what_gets_on_starts_anew)
+TEST(test_what_gets_on_starts_again)
 {
     struct backoff b;
     backoff_init(&b, 2, SECOND, 60 * SECOND, 1);
@@ -80,7 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_waits_double_up_to_the_limit),
-        cmocka_unit_test(test_what_gets_on_starts_anew),
+        cmocka_unit_test(test_what_gets_on_starts_again),
         cmocka_unit_test(test_senders_do_not_come_back_together),
         cmocka_unit_test(test_a_server_that_says_when_is_believed),
         cmocka_unit_test(test_waiting_is_not_failing),

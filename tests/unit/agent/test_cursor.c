@@ -1,4 +1,5 @@
-/* What the agent remembers on disk: marks and sessions that are done, over restarts and crashes. */
+/* Tests what the agent remembers on disk: marks and sessions that are done, over restarts and
+ * crashes. */
 #include "agent/send/cursor.h"
 #include "base/file/file.h"
 #include "tests/test.h"

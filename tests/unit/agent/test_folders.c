@@ -1,4 +1,4 @@
-/* Which folders are sessions, their reported changes, and removed folders. */
+/* Tests which folders are sessions, their reported changes, and removed folders. */
 #include "agent/send/folders.h"
 #include "base/clock.h"
 #include "base/file/file.h"

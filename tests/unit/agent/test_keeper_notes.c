@@ -1,4 +1,4 @@
-/* What the keeper notes: over restarts, lines that a crash cut off, and another archive. */
+/* Tests what the keeper notes: over restarts, lines that a crash cut off, and another archive. */
 #include "agent/keep/keeper_notes.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"

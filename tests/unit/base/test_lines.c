@@ -6,7 +6,8 @@
 
 #include <zlib.h>
 
-/* What a reader delivered, as one text: "line|line|", or with "~" after an incomplete last line. */
+/* Holds what a reader delivered, as one text: "line|line|", or with "~" after an incomplete last
+ * line. */
 struct got {
     char *text;
     size_t len, cap;

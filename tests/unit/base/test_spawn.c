@@ -184,7 +184,7 @@ TEST(test_a_program_that_reaps_every_child)
     signal(SIGCHLD, SIG_DFL);
 }
 
-TEST(test_pipes_beside_closed_standard_files)
+TEST(test_pipes_with_closed_standard_files)
 {
     int status = 0;
     pid_t pid = fork();
@@ -212,7 +212,7 @@ int main(void)
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_without_a_descriptor),
         cmocka_unit_test(test_a_program_that_reaps_every_child),
-        cmocka_unit_test(test_pipes_beside_closed_standard_files),
+        cmocka_unit_test(test_pipes_with_closed_standard_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,7 +181,7 @@ TEST(test_suspended_machine)
 }
 
 /* A machine was restored from a snapshot: its counter begins at 0 or at another lower value. */
-TEST(test_counter_that_begins_anew)
+TEST(test_counter_that_begins_again)
 {
     static const double again[] = {0, 1000, 5e8, 9e9};
     for (size_t k = 0; k < sizeof again / sizeof *again; k++) {
@@ -379,7 +379,7 @@ int main(void)
         cmocka_unit_test(test_monotone_over_all_that_is_kept),
         cmocka_unit_test(test_late_note),
         cmocka_unit_test(test_suspended_machine),
-        cmocka_unit_test(test_counter_that_begins_anew),
+        cmocka_unit_test(test_counter_that_begins_again),
         cmocka_unit_test(test_counter_that_stands_still),
         cmocka_unit_test(test_against_the_clock),
         cmocka_unit_test(test_ticks_of_a_time),

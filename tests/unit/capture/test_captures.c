@@ -316,7 +316,7 @@ TEST(reported_frames)
 
 /* ---- pauses of the capture itself ----------------------------------------------------------- */
 
-TEST(a_session_begins_anew)
+TEST(a_session_begins_again)
 {
     for (int i = 0; i < 2; i++) {
         struct session_log log;
@@ -420,10 +420,17 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(values_of_rows),        T(calls_that_are_looked_at),   T(waits_are_not_the_programs_time),
-        T(scopes_change_nothing), T(every_launch_has_its_stack), T(reported_frames),
-        T(a_session_begins_anew), T(nothing_at_the_floor),       T(a_full_ring_counts),
-        T(not_asked_for),         T(no_stacks_no_captures),
+        T(values_of_rows),
+        T(calls_that_are_looked_at),
+        T(waits_are_not_the_programs_time),
+        T(scopes_change_nothing),
+        T(every_launch_has_its_stack),
+        T(reported_frames),
+        T(a_session_begins_again),
+        T(nothing_at_the_floor),
+        T(a_full_ring_counts),
+        T(not_asked_for),
+        T(no_stacks_no_captures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -383,7 +383,7 @@ static void *time_scopes(void *arg)
 
 static struct timer timers[3];
 
-/* Where the row of a scope belongs; `places` has all, sorted by instance. */
+/* Says where the row of a scope belongs; `places` has all, sorted by instance. */
 struct place {
     int64_t instance;
     struct scope_row *row;

@@ -341,7 +341,7 @@ static void synchronize(uint32_t correlation, struct wait w)
     sink->ops->wait(sink, &w);
 }
 
-static void *beside(void *arg)
+static void *other_thread(void *arg)
 {
     *(pid_t *)arg = gettid();
     synchronize(3, (struct wait){
@@ -366,7 +366,7 @@ TEST(test_synchronizations_of_calls)
                                  .stream = 7,
                                  .event = 77});
     uint64_t range = scopes_begin_text("ncclAllReduce", 13, "NCCL");
-    pthread_create(&thread, NULL, beside, &tid);
+    pthread_create(&thread, NULL, other_thread, &tid);
     pthread_join(thread, NULL);
     scopes_leave(range);
     synchronize(4, (struct wait){.call = WAIT_EVENT,

@@ -229,8 +229,8 @@ static const char *runtime_of(const char *backend)
     return here_runtime(backend, text, sizeof text);
 }
 
-/* Which library or device is missing, in the words of the vendor whose GPU is here. The folder
- * stands in for /dev; NVIDIA's library is wherever the tester's machine has it. */
+/* The text names the missing library or device, in the words of the vendor whose GPU is here. The
+ * folder stands in for /dev; NVIDIA's library is wherever the tester's machine has it. */
 TEST(what_a_machine_lacks)
 {
     static const char *const no_sdk = "rocprofiler-sdk was not found: install it (ROCm 6.2 or "

@@ -1,4 +1,4 @@
-/* Who samples: processes of this test share a folder. Each is a forked child that makes one
+/* Tests who samples: processes of this test share a folder. Each is a forked child that makes one
  * step on command, with a given time, and then reports its role; so nothing here waits
  * for a clock. Locks belong to processes, so threads would not do. */
 #include "monitor/roles.h"

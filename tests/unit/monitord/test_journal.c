@@ -62,7 +62,7 @@ static char *text_of(const char *session)
     return text;
 }
 
-/* Whether the text is in a session's log. */
+/* Returns true if the text is in a session's log. */
 static bool has(const char *session, const char *needle)
 {
     char *text = text_of(session);

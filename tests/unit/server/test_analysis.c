@@ -495,7 +495,7 @@ TEST(test_missing)
 
 enum { MANY = 20 };
 
-/* What the history was asked to keep. Only the analysis's thread uses it until it waits. */
+/* Holds what the history was asked to keep. Only the analysis's thread uses it until it waits. */
 static struct {
     size_t calls, most;
     bool fails; /* the call fails if session "s03" is among them */

@@ -419,7 +419,7 @@ static void test_local(void **state)
 }
 
 /* A server with accounts is not opened by pointing the local mode at its folder. */
-static void test_local_beside_accounts(void **state)
+static void test_local_with_accounts(void **state)
 {
     struct fixture *f = *state;
     char token[SECRET_TOKEN];
@@ -522,7 +522,7 @@ int main(void)
         SETUP(test_guessing),
         SETUP(test_a_known_browser_is_not_locked_out),
         FRESH(test_local),
-        SETUP(test_local_beside_accounts),
+        SETUP(test_local_with_accounts),
         SETUP(test_purposes),
         SETUP(test_cookies),
         SETUP(test_what_was_done_is_written_down),

@@ -113,7 +113,7 @@ TEST(test_rests_and_makes_up_for_it)
     check(false);
 }
 
-/* Whether the running session had a report while the analysis rested. */
+/* True if the running session had a report while the analysis rested. */
 static atomic_bool live_in_rest;
 
 /* [the analysis's thread] */

@@ -19,7 +19,7 @@ enum { TOGETHER = 12, DELETED = 5 };
 
 /* ---- transactions of the small tables -------------------------------------------------------- */
 
-/* What became of entries of sessions. */
+/* Holds what became of entries of sessions. */
 static struct {
     atomic_uint together; /* written with others, in a transaction that succeeded */
     atomic_uint undone;   /* transactions of several that failed by themselves */

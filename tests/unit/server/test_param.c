@@ -48,7 +48,8 @@ static void end(void)
     region_fini(&request.memory);
 }
 
-/* Whether the target's parameters are accepted; calls begin(), and the caller calls end(). */
+/* Returns true if the target's parameters are accepted; calls begin(), and the caller calls end().
+ * */
 static bool take(const char *target)
 {
     begin();

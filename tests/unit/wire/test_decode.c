@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the visitor got, as text, so that tests compare one string. */
+/* Holds what the visitor got, as text, so that tests compare one string. */
 struct seen {
     struct buf text;
     int result; /* what the visitor returns */

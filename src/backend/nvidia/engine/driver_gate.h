@@ -6,8 +6,8 @@
  * are sequentially consistent, so that either the thread that shuts the gate sees the call, or the
  * call sees the gate and waits.
  *
- * The switch waits only a moment for calls that are inside, and tries again seldom after it waited
- * in vain: launches return within some microseconds, but calls that wait for the device may take
+ * The switch waits only a moment for calls that are inside, and tries again seldom if one was still
+ * inside: launches return within some microseconds, but calls that wait for the device may take
  * for ever, and threads at the gate cannot work meanwhile. Calls that the switch itself makes pass
  * the gate. The wait at the gate is bounded, because the switch might need a thread of the library
  * that waits there.

@@ -76,7 +76,7 @@ struct nv_engine_ops {
     bool keeps_ids;  /* records of calls cannot be switched off once they are on */
     bool no_copies;  /* copies are not recorded while it runs: graphs could fault (ADR 16) */
     bool edges_wait; /* opening and closing a window waits for kernels and delays launches */
-    /* Why it cannot be ended while threads are in the driver; NULL: it can. */
+    /* Says why it cannot be ended while threads are in the driver; NULL: it can. */
     const char *unending;
 
     /* Prepares a session. GPUFL_E_UNAVAILABLE, _INVAL or _STATE with a sentence. [owner] */
@@ -124,7 +124,8 @@ struct nv_engine_ops {
     void (*flush)(struct trace *t);
     void (*drain)(struct trace *t);
 
-    /* Why it recorded nothing, in its own words; NULL: the reason of nv_engine_fail. [collector] */
+    /* Returns why it recorded nothing, in its own words; NULL: the reason of nv_engine_fail.
+     * [collector] */
     const char *(*failure)(struct trace *t);
     /* True if the engine had recorded something when it failed; NULL: never. [collector] */
     bool (*brought)(void);

@@ -28,7 +28,7 @@ enum {
 
 /* Limits, in ns, the time after which a call that began before CUPTI was attached has returned; the
  * longer time is for several threads that call the driver. */
-static const int64_t UNDER_WAY = 5000000, UNDER_WAY_BESIDE = 20000000;
+static const int64_t UNDER_WAY = 5000000, UNDER_WAY_OTHERS = 20000000;
 static const int64_t TRY_PAUSE = 1000000;
 enum {
     EARLIER_TRIES = 1000
@@ -283,7 +283,7 @@ static bool captures(struct trace *t)
 
 static int64_t under_way(void)
 {
-    return clock_mono() + (driver_gate_is_own() ? UNDER_WAY : UNDER_WAY_BESIDE);
+    return clock_mono() + (driver_gate_is_own() ? UNDER_WAY : UNDER_WAY_OTHERS);
 }
 
 void suspend_leave(struct trace *t, cuda_context context, bool waited)

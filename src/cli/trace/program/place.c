@@ -152,7 +152,7 @@ static bool take_library_in(struct place *p, const char *folder)
 
 int place_find_library(struct place *p, struct err *e)
 {
-    static const char *const beside[] = {GPUFL_LIB_FROM_BIN, "../lib", "../lib64", "."};
+    static const char *const folders[] = {GPUFL_LIB_FROM_BIN, "../lib", "../lib64", "."};
     char dir[PATH_MAX], folder[PATH_MAX];
     const char *given = getenv("GPUFL_LIBRARY");
     if (given && *given) {
@@ -161,8 +161,8 @@ int place_find_library(struct place *p, struct err *e)
         return err_set_vendor(e, GPUFL_E_NOENT, errno,
                               "GPUFL_LIBRARY names %s, which does not open", given);
     }
-    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
-        if (cmd_exe_dir(dir, sizeof dir) && !path_join(folder, sizeof folder, dir, beside[i]) &&
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (cmd_exe_dir(dir, sizeof dir) && !path_join(folder, sizeof folder, dir, folders[i]) &&
             take_library_in(p, folder))
             return GPUFL_OK;
     if (take_library_in(p, GPUFL_INSTALL_LIBDIR))

@@ -52,7 +52,7 @@ struct loader_config {
     struct sessions *sessions; /* its config has the number of loader threads */
     const char *aside;         /* folder for frames that cannot be loaded */
     int64_t commit_ns;         /* longest time to a commit; 0: 400 ms */
-    /* How long ended sessions wait for others, see commit_all; 0: 100 ms. */
+    /* Says how long ended sessions wait for others, see commit_all; 0: 100 ms. */
     int64_t gather_ns;
     uint64_t commit_rows; /* most rows of a commit; 0: 1 million */
     int64_t quiet_ns;     /* after an `end` row; 0: 3 s */

@@ -21,7 +21,7 @@ enum {
     FIRST_ROWS = 65536,
     RETRIES_AT_ONCE = 4,
     ENDS_AT_ONCE = 32,
-    TURNS_SAID = 50 /* looks in vain until it is logged */
+    TURNS_SAID = 50 /* unsuccessful looks until the wait is logged */
 };
 
 struct row_writer *loader_session(struct loader_thread *t, struct intake_session *s)

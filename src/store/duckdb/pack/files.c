@@ -251,7 +251,7 @@ static int take_over(struct packs *p, struct pack_file *f, struct packed *const 
 }
 
 /* Returns 0 or a negative errno. */
-static int write_anew(struct packs *p, struct pack_file *f, const char *path, const char *made)
+static int rewrite(struct packs *p, struct pack_file *f, const char *path, const char *made)
 {
     struct packed **sessions;
     int from = open(path, O_RDONLY | O_CLOEXEC);
@@ -283,7 +283,7 @@ void pack_tidy(struct packs *p, struct pack_place *place, struct pack_file *f)
     if (f->damaged || f->dead < PACK_DEAD_LEAST || f->dead < f->size / 2)
         return;
     snprintf(made, sizeof made, "%s" PACK_NEW, path);
-    int why = write_anew(p, f, path, made);
+    int why = rewrite(p, f, path, made);
     if (why == 0)
         packs_sync_folder(path, NULL);
     if (why) { /* the old pack still works, and the next deletion tries again */

@@ -93,8 +93,8 @@ static void read_again(const struct digest *d, bool earlier, struct digest *back
     buf_fini(&j.buf);
 }
 
-/* What a comparison of the digest with itself says: the number of a table's rows (CELL_NULL for
- * null), of the first session's, and of the compared ones. */
+/* Returns what a comparison of the digest with itself says: the number of a table's rows (CELL_NULL
+ * for null), of the first session's, and of the compared ones. */
 struct said {
     int64_t all, session, compared;
 };

@@ -289,7 +289,7 @@ TEST(test_slow_share)
 
 /* A copy that waits by itself for a tenth of the run is reported whatever the GPU did, also with
  * asynchronous copies at its line; a shorter one is not. */
-TEST(test_slow_beside_a_copy)
+TEST(test_slow_during_a_copy)
 {
     for (int i = 0; i < 4; i++) {
         int slow = i & 1 ? 100 : 1;
@@ -312,9 +312,9 @@ TEST(test_slow_beside_a_copy)
 }
 
 /* A slow copy does not count if its line also synchronizes. */
-TEST(test_slow_beside)
+TEST(test_slow_during_kernels)
 {
-    finder_begin("beside");
+    finder_begin("during");
     int64_t stack = finder_python("a.py", "put", 9);
     program_launch(&finder.p, (struct program_kernel){.ns = 400000});
     program_call(
@@ -477,8 +477,8 @@ int main(void)
                                        cmocka_unit_test(test_first_step),
                                        cmocka_unit_test(test_slow_calls),
                                        cmocka_unit_test(test_slow_share),
-                                       cmocka_unit_test(test_slow_beside_a_copy),
-                                       cmocka_unit_test(test_slow_beside),
+                                       cmocka_unit_test(test_slow_during_a_copy),
+                                       cmocka_unit_test(test_slow_during_kernels),
                                        cmocka_unit_test(test_library),
                                        cmocka_unit_test(test_copy_loop),
                                        cmocka_unit_test(test_slowed)};

@@ -11,7 +11,7 @@
 
 enum { THREAD = 42, STEPS = 20, LOOKS = 4 };
 
-/* What lies between the samples of a step and the load of code at its end. */
+/* Says what lies between the samples of a step and the load of code at its end. */
 enum between { PLAN, OTHER_LINE, LAUNCH, ANOTHER_LOAD };
 
 struct sites {

@@ -74,7 +74,7 @@ static void act(int line, int64_t ns, int64_t state)
     program_work(&now.p, ns);
 }
 
-/* What the host did from start to end. */
+/* Adds what the host did from start to end. */
 static void add_truth(int64_t start, int64_t end)
 {
     for (size_t i = now.count; i-- > 0 && now.count - i < ACTIONS;) {

@@ -27,7 +27,7 @@ static void put_kernels_status(struct program *p, const char *status)
 
 /* A session whose engine records no kernels does not say how much of its time they ran, whichever
  * is merged first. */
-TEST(test_beside_a_session_without_kernels)
+TEST(test_with_a_session_without_kernels)
 {
     for (int sampled_first = 0; sampled_first < 2; sampled_first++) {
         struct program p;
@@ -125,7 +125,7 @@ TEST(test_ended)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside_a_session_without_kernels),
+        cmocka_unit_test(test_with_a_session_without_kernels),
         cmocka_unit_test(test_copies_alone),
         cmocka_unit_test(test_ended),
     };

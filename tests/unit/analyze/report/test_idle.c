@@ -239,10 +239,10 @@ TEST(test_native_one_line)
 }
 
 /* In a process with Python they do not count: the lines of Python say more. */
-TEST(test_native_beside_python)
+TEST(test_native_and_python)
 {
     struct program p;
-    program_init(&p, "beside");
+    program_init(&p, "native");
     int64_t main = native(&p, 0, "worker", "/srv/lib.c", 50),
             wait = native(&p, main, "wait_for_work", "/srv/lib.c", 12),
             run = native(&p, main, "run", "/srv/lib.c", 40),
@@ -251,7 +251,7 @@ TEST(test_native_beside_python)
     program_look(&p, p.now + 100, THREAD + 1, step, 1);
     native_gaps(&p, wait, run);
     program_write(&p);
-    json_t *root = report_parse(report_ok(tmpdir_path("beside"), GPUFL_REPORT_JSON, 0, false));
+    json_t *root = report_parse(report_ok(tmpdir_path("native"), GPUFL_REPORT_JSON, 0, false));
     json_t *rows = json_object_get(json_object_get(root, "idle"), "lines"), *row;
     size_t i;
     json_array_foreach(rows, i, row)
@@ -300,7 +300,7 @@ int main(void)
                                        cmocka_unit_test(test_json),
                                        cmocka_unit_test(test_native),
                                        cmocka_unit_test(test_native_one_line),
-                                       cmocka_unit_test(test_native_beside_python),
+                                       cmocka_unit_test(test_native_and_python),
                                        cmocka_unit_test(test_fork)};
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }

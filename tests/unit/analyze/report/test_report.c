@@ -116,7 +116,7 @@ TEST(test_answer)
     json_decref(root);
 }
 
-/* Whether the report says that the engine held the program up (NULL: any engine). */
+/* Returns true if the report says that the engine held the program up (NULL: any engine). */
 static bool engine_is_reported(const json_t *root, const char *engine)
 {
     size_t at;

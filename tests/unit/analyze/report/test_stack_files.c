@@ -56,7 +56,7 @@ TEST(test_one_tree_is_one_profile)
     buf_fini(&b);
 }
 
-/* Whether there is a field of bytes with that tag and content. */
+/* Returns true if there is a field of bytes with that tag and content. */
 static bool has_field(const struct buf *b, unsigned char tag, const char *text)
 {
     size_t n = strlen(text);

@@ -402,7 +402,7 @@ TEST(the_library_begins_once)
 }
 
 /* A child of fork initializes the library for itself. */
-TEST(a_child_of_fork_begins_anew)
+TEST(a_child_of_fork_begins_again)
 {
     int64_t inits = control()->inits;
     fflush(NULL);
@@ -421,7 +421,7 @@ TEST(a_child_of_fork_begins_anew)
     assert_int_equal(control()->inits, inits);
 }
 
-/* What `gpufl info` prints: the library, the GPUs, and that nothing has run on hardware. */
+/* Checks what `gpufl info` prints: the library, the GPUs, and that nothing has run on hardware. */
 TEST(the_probe_says_it_is_unverified)
 {
     static struct probe p;
@@ -486,7 +486,7 @@ static int run_cases(void)
         CASE(a_gpu_that_appears_is_listed),
         CASE(refusals_say_what_to_do),
         CASE(the_library_begins_once),
-        CASE(a_child_of_fork_begins_anew),
+        CASE(a_child_of_fork_begins_again),
         CASE(the_probe_says_it_is_unverified),
         CASE(the_probe_leaves_out_what_is_unknown),
     };

@@ -198,7 +198,7 @@ static void *open_window(void *arg)
     return NULL;
 }
 
-static void open_beside(void)
+static void open_meanwhile(void)
 {
     assert_int_equal(pthread_create(&opener, NULL, open_window, NULL), 0);
     for (int i = 0; i < 1000; i++)
@@ -210,7 +210,7 @@ TEST(a_window_waits_for_what_is_forced_out)
 {
     window();
     atomic_store(&open_now, false);
-    while_forced = open_beside;
+    while_forced = open_meanwhile;
     detach_flush(&trace);
     while_forced = NULL;
     pthread_join(opener, NULL);

@@ -56,7 +56,7 @@ static void *call(void *arg)
     return NULL;
 }
 
-TEST(beside_threads)
+TEST(with_threads)
 {
     pthread_t threads[THREADS];
     int times[THREADS] = {0}, sum = 0;
@@ -76,7 +76,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone),
-        cmocka_unit_test(beside_threads),
+        cmocka_unit_test(with_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static int in_child(int (*run)(void))
     return WEXITSTATUS(status);
 }
 
-static int child_starts_anew(void)
+static int child_starts_again(void)
 {
     const struct nvml *n;
     nvml_put(); /* the parent's use */
@@ -112,7 +112,7 @@ TEST(a_child_initializes_for_itself)
 {
     const struct nvml *n;
     assert_int_equal(nvml_get(&n, NULL), 0);
-    assert_int_equal(in_child(child_starts_anew), 0);
+    assert_int_equal(in_child(child_starts_again), 0);
     nvml_put();
     assert_int_equal(inits, 1);
     assert_int_equal(shutdowns, 1);

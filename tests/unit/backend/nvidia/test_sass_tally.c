@@ -38,7 +38,7 @@ static void take_all(struct sass_tally *t)
     assert_int_equal(t->cells.count, 0);
 }
 
-TEST(zeros_beside_numbers)
+TEST(zeros_among_numbers)
 {
     struct sass_tally t;
     sass_tally_init(&t, ids);
@@ -123,7 +123,7 @@ TEST(lacking)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zeros_beside_numbers),
+        cmocka_unit_test(zeros_among_numbers),
         cmocka_unit_test(functions_by_content),
         cmocka_unit_test(many),
         cmocka_unit_test(lacking),

@@ -173,7 +173,7 @@ TEST(a_synchronization_is_reported_in_full_where_it_is_wanted)
 }
 
 /* The wait's row may inherit a scope; there is one to inherit only if some thread has scopes. */
-TEST(a_synchronization_beside_scopes_is_joined)
+TEST(a_synchronization_among_scopes_is_joined)
 {
     const cuda_stream stream = (cuda_stream)(uintptr_t)13;
     scope_open = true;
@@ -301,7 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_synchronization_is_reported_however_short),
         T(a_synchronization_is_reported_in_full_where_it_is_wanted),
-        T(a_synchronization_beside_scopes_is_joined),
+        T(a_synchronization_among_scopes_is_joined),
         T(no_context_is_none),
         T(no_stream_is_the_default_one),
         T(copies_report_their_size),

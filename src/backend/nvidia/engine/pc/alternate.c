@@ -125,8 +125,8 @@ static int64_t to_records(struct trace *t)
     if (pc_sampling_refused(t))
         return record_all(t);
     if (pc_sampling_failed()) /* activity_kinds_disable would leave them on */
-        return stay("sampling could not begin in some context, after which CUPTI must not be told "
-                    "to give up kernel records: the program is sampled only");
+        return stay("sampling could not begin in some context, and kernel records must not be "
+                    "disabled after that: the program is only sampled");
     if (!pc_sampling_pause(t))
         return stay("CUPTI did not end sampling, so that no more kernels are recorded");
     if (!window_begins(t)) {

@@ -43,7 +43,7 @@ struct pc_context {
     struct pc_setup setup;
     struct pc_tally tally;
     struct pc_data now, last; /* what a drain fills, and what disabling leaves */
-    void *memory;             /* owned: mapped, behind both */
+    void *memory;             /* owned: mapped, placed after both */
     size_t memory_bytes;
     uint32_t reasons[PC_REASONS]; /* ids of the sink, by place in the tally */
     bool described;               /* the reasons are defined in the session */

@@ -246,7 +246,7 @@ static void sample_less(struct pm_device *d)
 }
 
 /* Begins again with another buffer after one was full; on failure the device is not sampled. */
-static int begin_anew(struct pm_device *d)
+static int begin_again(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
     const char *doing;
@@ -272,7 +272,7 @@ static int renew(struct pm_device *d)
         d->library->cuptiPmSamplingStop(&p);
         sample_less(d);
     }
-    int result = begin_anew(d);
+    int result = begin_again(d);
     d->full = false;
     if (!d->last)
         count_until(d, from, clock_mono(), interval);
@@ -350,7 +350,7 @@ void pm_device_pause(struct pm_device *d)
 /* The time of the pause does not count as missing samples. */
 int pm_device_resume(struct pm_device *d)
 {
-    int result = d->full || !d->object ? begin_anew(d) : switch_on(d);
+    int result = d->full || !d->object ? begin_again(d) : switch_on(d);
     d->last = d->unread = 0;
     if (result == CUPTI_OK)
         d->state = PM_STARTED;

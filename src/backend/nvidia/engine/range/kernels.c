@@ -103,7 +103,7 @@ void range_kernels_begin(struct trace *t, const char *name)
     bool counts = wanted(t, name);
     if (!lock(t, counts))
         return;
-    range_thread.launching = counts ? LAUNCH_COUNTED : LAUNCH_BESIDE;
+    range_thread.launching = counts ? LAUNCH_COUNTED : LAUNCH_UNCOUNTED;
     if (counts)
         repeat_begins(t);
 }

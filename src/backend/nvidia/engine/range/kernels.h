@@ -6,14 +6,15 @@
 #include "backend/nvidia/trace.h"
 
 /* Names, with range_kernels, the kind of launch in which the calling thread is. */
-enum range_launching { LAUNCH_NONE, LAUNCH_BESIDE, LAUNCH_COUNTED };
+enum range_launching { LAUNCH_NONE, LAUNCH_UNCOUNTED, LAUNCH_COUNTED };
 
 /* Holds RangeProfiler's state of the calling thread. It is small, because there is little
  * thread-local memory for libraries that are loaded late. */
 struct range_thread {
     bool inside; /* the thread is calling the library, which may call us back on this thread */
     bool unread; /* the thread has counted ranges that may not have been decoded */
-    /* Why the scope that the thread reports is not counted: enum range_passed + 1. 0: counted */
+    /* Says why the scope that the thread reports is not counted: enum range_passed + 1. 0: counted
+     * */
     uint8_t passed;
     enum range_launching launching; /* also read at every launch */
     uint64_t own; /* the open range; 0: none. Never a range of an earlier session */

@@ -351,7 +351,7 @@ static void ranges_wake(struct trace *t)
     ranges_leave();
 }
 
-/* Returns true if the engine is not told that this scope begins. */
+/* Returns true if the engine ignores that this scope begins. */
 static bool is_ignored(struct trace *t, uint64_t instance)
 {
     if (range_thread.own && range_thread.own == atomic_load(&ranging.open_instance)) {

@@ -19,7 +19,7 @@ static const struct {
 } passed_by_rows[] = {
     [OTHER_CONTEXT] = {"uncounted_other_context",
                        "of another context than the one that is counted"},
-    [OTHER_THREAD] = {"uncounted_beside", "begun while one of another thread was counted"},
+    [OTHER_THREAD] = {"uncounted_other_thread", "begun while one of another thread was counted"},
     [CAPTURING] = {"uncounted_capturing", "begun while a stream was captured into a graph"},
     [TOO_FEW] = {"uncounted_repetitions", "ended before their last pass"},
     [NO_NAME] = {"uncounted_names", "of more kernels than are counted one by one"},

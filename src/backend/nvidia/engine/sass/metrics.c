@@ -182,7 +182,7 @@ static void sass_context_gone(struct trace *t, cuda_context context)
          * context that is destroyed while it counts would end the process. */
         bool alone = sass_gate_shut(ENDING_PATIENCE);
         sass_context_disable(c, &me.library, me.keeping);
-        me.missing.beside += !alone && me.keeping;
+        me.missing.concurrent += !alone && me.keeping;
         sass_gate_open();
     }
     if (c) {
@@ -283,7 +283,7 @@ static void take_ending(bool code)
     }
     for (size_t i = 0; code && i < SASS_CONTEXTS; i++)
         me.contexts[i].unloaded |= me.contexts[i].state == SASS_ON;
-    me.missing.beside += !alone && me.keeping;
+    me.missing.concurrent += !alone && me.keeping;
     sass_gate_open();
     engine_leave();
 }
@@ -366,7 +366,7 @@ static int sass_window(struct trace *t, bool open, struct err *e)
     int rc = open && nv_engine_failed(t, NV_SASS_METRICS)
                  ? nv_engine_unavailable(t, NV_SASS_METRICS, e)
                  : switch_keeping(open, e);
-    me.missing.beside += !rc && !alone;
+    me.missing.concurrent += !rc && !alone;
     if (!alone) /* CUPTI may have ended, and not reported the end of a launch */
         cupti_fatal_suspect();
     if (counts)

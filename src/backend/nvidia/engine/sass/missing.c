@@ -13,13 +13,13 @@ static void say_lost(struct sass_missing *m, struct sink *s)
     m->lost_said |= m->lost > 0;
 }
 
-static void say_beside(struct sass_missing *m, struct sink *s)
+static void say_concurrent(struct sass_missing *m, struct sink *s)
 {
-    if (m->beside && !m->beside_said)
-        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.beside",
+    if (m->concurrent && !m->concurrent_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.concurrent",
                         "counts were taken while launches of other threads did not return, and "
                         "theirs may be missing");
-    m->beside_said |= m->beside > 0;
+    m->concurrent_said |= m->concurrent > 0;
 }
 
 static void say_crowd(struct sass_missing *m, struct sink *s)
@@ -56,13 +56,13 @@ static void say_ended(struct sass_missing *m, struct sink *s)
 void sass_missing_say(struct sass_missing *m, struct sink *s)
 {
     say_ended(m, s);
-    uint64_t all = m->lost + m->beside + m->crowd + m->late;
+    uint64_t all = m->lost + m->concurrent + m->crowd + m->late;
     if (!all)
         return;
     s->ops->lost(s, LOSS_METRICS, all);
     say_lost(m, s);
-    say_beside(m, s);
+    say_concurrent(m, s);
     say_crowd(m, s);
     say_late(m, s);
-    m->lost = m->beside = m->crowd = m->late = 0;
+    m->lost = m->concurrent = m->crowd = m->late = 0;
 }

@@ -7,14 +7,14 @@
 
 struct sass_missing {
     /* Since the last report to the session. */
-    uint64_t lost;   /* counts that the driver dropped, or that found no room */
-    uint64_t beside; /* how often counts were taken while other threads launched */
-    uint64_t crowd;  /* contexts for which there was no room */
-    uint64_t late;   /* contexts in which counting begins late, or never */
+    uint64_t lost;       /* counts that the driver dropped, or that found no room */
+    uint64_t concurrent; /* how often counts were taken while other threads launched */
+    uint64_t crowd;      /* contexts for which there was no room */
+    uint64_t late;       /* contexts in which counting begins late, or never */
 
     bool ended; /* counting ended before the session, because the program unloads code */
 
-    bool lost_said, beside_said, crowd_said, late_said, ended_said;
+    bool lost_said, concurrent_said, crowd_said, late_said, ended_said;
 };
 
 /* [collector] */
