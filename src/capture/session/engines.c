@@ -309,14 +309,15 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         say_alone(o, b, engine);
     if ((engines_bits(engine) & ENGINE_PC_SAMPLING) && b->trace->records_stay &&
         strcasecmp(o->pc_kernel_collect, "all") != 0)
-        message_say(SEVERITY_WARNING, "pc_sampling.kernels",
-                    "pc_kernel_collect=%s is for NVIDIA's GPUs: kernels are recorded, too",
-                    o->pc_kernel_collect);
+        message_say(
+            SEVERITY_WARNING, "pc_sampling.kernels",
+            "pc_kernel_collect=%s has no effect on GPUs of this vendor: kernels are recorded, too",
+            o->pc_kernel_collect);
     else if (asks_for_turns(o) && engines_collect(o, b, engine) != PC_COLLECT_WINDOWS &&
              (engines_bits(engine) & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)))
         message_say(SEVERITY_WARNING, "pc_sampling.no_turns",
-                    "pc_kernel_collect=windows is for engine PcSampling on NVIDIA's GPUs, in "
-                    "sessions without windows of capture: none is used");
+                    "pc_kernel_collect=windows has no effect here: it needs engine PcSampling, a "
+                    "session without windows of capture, and a vendor that can alternate");
     int rc = engines_open(o, b, engine, injected, &t, &e);
     if (!rc)
         return t;
