@@ -4,7 +4,7 @@ import type { AnswerConfigs, AnswerKernels } from "../src/api/schema";
 import { groupNamer, linesOf, openOf, orderOf, patternsOf, together, toggled, withoutTemplate, type Named } from "../src/pages/kernels/groups";
 import { vendorOf } from "../src/api/vendor";
 import { resourceOf } from "../src/pages/kernels/deep";
-import { kernelsOf, timeOf } from "../src/pages/kernels/kernel";
+import { definitionOf, kernelsOf, timeOf } from "../src/pages/kernels/kernel";
 import { reportedBySymbol } from "../src/pages/kernels/report";
 import { fleet } from "../src/text/fleet";
 import { kernel as text, wordsOf } from "../src/text/kernel";
@@ -26,6 +26,14 @@ describe("names of groups", () => {
     const namer = groupNamer("pattern", " gemm , layer*norm, ( ");
     expect(["my_GEMM_kernel", "layer_batch_norm", "f(int)", "gelu"].map(namer)).toEqual(["gemm", "layer*norm", "(", ""]);
     expect(patternsOf(" , ")).toEqual([]);
+  });
+});
+
+describe("where a kernel is defined", () => {
+  const report = { kernels: { defined: [{ symbol: "add", defined: { file: "/src/vec.py", line: 6 } }, { symbol: "odd", defined: null }] } };
+  it("is found by the name in the program", () => expect(definitionOf(report, "add")).toEqual({ file: "/src/vec.py", line: 6 }));
+  it("is unknown where the report has none, or is of an older server", () => {
+    expect([definitionOf(report, "ad"), definitionOf(report, "odd"), definitionOf({}, "add"), definitionOf(undefined, "add")]).toEqual([null, null, null, null]);
   });
 });
 

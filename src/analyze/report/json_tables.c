@@ -208,6 +208,22 @@ static void put_kernel(const struct report *r, struct json_out *j, const struct 
     json_out_close_object(j);
 }
 
+/* Puts the places of all kernels whose place is known, for readers that do not take by_name. */
+static void put_definitions(const struct model *m, struct json_out *j)
+{
+    const struct sum_kernels *k = &m->kernels;
+    json_out_array(j, "defined");
+    for (size_t i = 0; i < k->name_count; i++) {
+        if (!sum_definitions_of(m, k->names[i].name))
+            continue;
+        json_out_object(j, NULL);
+        json_out_text_or_null(j, "symbol", text_of(m, k->names[i].name));
+        put_definition(m, j, k->names[i].name);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
 void json_kernels(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
@@ -222,6 +238,7 @@ void json_kernels(const struct report *r, struct json_out *j)
     for (size_t i = 0; i < k->name_count && i < report_top(r); i++)
         put_kernel(r, j, &k->names[i]);
     json_out_close_array(j);
+    put_definitions(m, j);
     json_out_close_object(j);
 }
 

@@ -15,6 +15,7 @@ export const kernels = {
   cut: (shown: string) => `The first ${shown} are shown; search for the others.`,
   shareText: "of the time of all kernels",
   ofAll: (part: string) => `${part} of the time of all kernels`,
+  defined: "Defined at",
   shareUnknown: "its share of all kernels is unknown",
   group: "Put kernels together",
   groups: { "": "Each kernel", template: "Without template arguments", namespace: "By namespace", pattern: "By patterns" } as Record<string, string>,

@@ -54,11 +54,33 @@ const uncovered = () =>
     const canvas = document.querySelector(".tl-canvas").getBoundingClientRect().top;
     return canvas + (top + row.height) * scene.unit <= document.querySelector(".tl-below").getBoundingClientRect().top;
   });
+/** A kernel of Triton names the line that defines it, and opens the source there. */
+async function definition(key) {
+  const recorded = path.join(data, "..", "..", "sessions", "triton");
+  server.upload(key, recorded);
+  const listed = async () => (await (await fetch("/api/v1/sessions?app=tri")).json()).rows?.[0]?.id;
+  await until(page, listed);
+  const found = await page.evaluate(listed);
+  await finished(page, found);
+  const { data: kernels, names } = await page.evaluate(async (id) => (await fetch(`/api/v1/sessions/${id}/kernels?limit=100`)).json(), found);
+  const at = kernels.name.findIndex((name) => names[name] === "add_scaled");
+  await page.goto(`${origin}/sessions/${found}/kernels/${kernels.name_id[at]}`);
+  const link = page.getByRole("link", { name: "tri.py:4", exact: true });
+  await link.waitFor();
+  check((await link.getAttribute("title")) === "/tmp/g/tri.py:4", "a kernel of Triton: the place has the whole path");
+  await shoot(page, { path: path.join(out, "sourced-triton.png") });
+  await link.click();
+  const here = page.locator(".source-here");
+  await here.waitFor();
+  check((await here.innerText()).includes("def add_scaled("), "a kernel of Triton: the line that opens is its function");
+  await shoot(page, { path: path.join(out, "sourced-triton-line.png") });
+}
 const selected = () => page.waitForFunction(() => window.gpuflTimeline.scene.selected !== null);
 
 try {
   await firstAccount(page, server);
-  server.upload(await alertAndKey(page), data);
+  const key = await alertAndKey(page);
+  server.upload(key, data);
   await page.goto(`${origin}/sessions`);
   await page.locator("tbody a").first().waitFor();
   session = await page.locator("tbody a[href*='/sessions/']").first().evaluate((link) => new URL(link.href).pathname.split("/")[2]);
@@ -267,6 +289,8 @@ try {
   await details.locator("canvas").waitFor();
   check(query("of") === "flame", "range: the tab is in the address");
   await shots("sourced-range-flame");
+
+  await definition(key);
 
   t.expected.add(403); // a change with a share link is refused
   await page.setViewportSize({ width: 1280, height: 800 });

@@ -4,8 +4,8 @@ import { client } from "../../api/client";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
 import { who } from "../../api/who";
-import { count, date, duration, exact, exactDate, grouped, percent, UNKNOWN } from "../../format/format";
-import { placeOf } from "../../format/place";
+import { baseName, count, date, duration, exact, exactDate, grouped, percent, UNKNOWN } from "../../format/format";
+import { placeOf, placeText, type SourcePlace } from "../../format/place";
 import { list, number, raw } from "../../format/raw";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
@@ -20,7 +20,7 @@ import { SessionId } from "../session/SessionId";
 import { LINE } from "./AtLine";
 import { Deep } from "./Deep";
 import { vendorOf } from "../../api/vendor";
-import { beginOf, kernelsOf, LISTED, listedKernel, type Kernel } from "./kernel";
+import { beginOf, definitionOf, kernelsOf, LISTED, listedKernel, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
 
 /** share: the kernel's part of the time of all kernels of the session; null: unknown; undefined: not here yet. */
@@ -39,18 +39,31 @@ function summary(k: Kernel, share: number | null | undefined) {
   ];
 }
 
-/** The kernel's part of the time of all kernels, by the session's report; null: unknown; undefined: not here yet. */
-function useShare(session: string, total: number | null): number | null | undefined {
+/** What the session's report says of the kernel. share: its part of the time of all kernels; null: unknown;
+ * undefined: not here yet. defined: where it is defined; null: unknown. */
+function useReported(session: string, { total, mangled }: Kernel): { share: number | null | undefined; defined: SourcePlace | null } {
   const asked = useApi("section_summary", { session }, { every: 0, on: onSession(session) });
-  if (!asked.data && !asked.problem) return undefined;
+  if (!asked.data && !asked.problem) return { share: undefined, defined: null };
   const all = list(raw(asked.data).sessions).reduce<number | null>((sum, row) => (number(row.kernel_ns) === null ? sum : (sum ?? 0) + number(row.kernel_ns)!), null);
-  return all !== null && total !== null && all >= total && all > 0 ? total / all : null;
+  return { share: all !== null && total !== null && all >= total && all > 0 ? total / all : null, defined: definitionOf(asked.data, mangled) };
 }
 
-/** own: the session of the page. times: the id of the session with the kernel's times. */
-function Head({ session, own, times, kernel }: { session: string; own: RowSession | undefined; times: string; kernel: Kernel }) {
+/** The line that defines a kernel of Triton or torch.compile. It opens the source there. */
+function Defined({ session, id, at }: { session: string; id: number; at: SourcePlace }) {
+  return (
+    <p className="small">
+      {`${kernelTexts.defined} `}
+      <Link className="mono" title={placeText(at)} href={href("kernel", { session, name: id }, { [LINE]: placeText(at) })}>
+        {placeText({ ...at, file: baseName(at.file) })}
+      </Link>
+    </p>
+  );
+}
+
+/** name: the kernel's id in the session of the page. own: that session. times: the id of the session with the kernel's times. */
+function Head({ session, name, own, times, kernel }: { session: string; name: number; own: RowSession | undefined; times: string; kernel: Kernel }) {
   const [full, setFull] = useQuery("full");
-  const share = useShare(times, kernel.total);
+  const { share, defined } = useReported(times, kernel);
   return (
     <header className="stack">
       <div className="row">
@@ -71,6 +84,7 @@ function Head({ session, own, times, kernel }: { session: string; own: RowSessio
         {own?.app && <SessionId id={session} />}
         {own && <span title={exactDate(own.started)}>{`${en.session.where(own.host || UNKNOWN, String(own.pid ?? UNKNOWN))}, ${en.session.started} ${date(own.started)}`}</span>}
       </p>
+      {defined && <Defined session={session} id={name} at={defined} />}
       <Stats items={summary(kernel, share)} />
       <details className="small" open={full === "1"} onToggle={(event) => setFull(event.currentTarget.open ? "1" : "")}>
         <summary>{kernelTexts.name}</summary>
@@ -105,7 +119,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
   if (!kernel && (asked.data || !Number.isInteger(name))) return <Empty alone title={kernelTexts.missing} text={en.states.lostPageText} />;
   return (
     <>
-      {kernel ? <Head session={session} own={passes.own} times={at.session} kernel={kernel} /> : <Skeleton rows={3} />}
+      {kernel ? <Head session={session} name={name} own={passes.own} times={at.session} kernel={kernel} /> : <Skeleton rows={3} />}
       {!place && <Distribution {...at} />}
       {kernel ? <Deep {...at} symbol={kernel.mangled} short={kernel.short} passes={passes.rows} place={place} at={session} words={wordsOf(vendorOf(passes.own))} /> : <Skeleton rows={8} />}
       {place && <Distribution {...at} />}

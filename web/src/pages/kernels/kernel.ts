@@ -1,6 +1,8 @@
 // kernel.ts - kernels as the server answers them, with the report's numbers of each.
 import { mangledOf, nameOf, rowsOf, shortOf } from "../../api/columns";
 import type { AnswerKernels } from "../../api/schema";
+import type { SourcePlace } from "../../format/place";
+import { list, number, raw, word } from "../../format/raw";
 import { kernels as kernelTexts } from "../../text/kernels";
 import { apart } from "./apart";
 import type { Named } from "./groups";
@@ -12,6 +14,13 @@ export interface Kernel extends Named {
   uncut?: string | undefined; // `short` before it was cut to differ from others
   limiter: string;
   reason: string; // the reason that most of its waiting warps have
+}
+
+/** Where the kernel is defined, by the session's report (docs/report.md, kernels.defined); null: unknown. */
+export function definitionOf(report: unknown, mangled: string): SourcePlace | null {
+  const row = list(raw(raw(report).kernels).defined).find(({ symbol }) => symbol === mangled);
+  const { file, line } = raw(row?.defined);
+  return word(file) && number(line) !== null ? { file: word(file), line: number(line)! } : null;
 }
 
 /** How many kernels are listed at most. */
