@@ -1,5 +1,7 @@
-// idle.ts - texts of the lines of a cause of idle time; apart from insights.ts, so that the first screen does not load them.
+// idle.ts - texts of what a part of the GPUs' time leads to; apart from insights.ts, so that the first screen does not load them.
 export const idle = {
+  toFinding: "Finding of this part",
+  longest: { gap: "Longest gap on the timeline", kernels: "Longest kernel on the timeline", copies: "Longest copy on the timeline" } as Record<string, string>,
   heading: (cause: string) => `Lines: ${cause}`,
   columns: { place: "Line", operator: "Operator", state: "Thread", time: "Time", error: "± (95 %)", share: "Share" },
   operatorText: "The innermost operator of the framework in at least half of this time, by the launches that ended it",
@@ -8,6 +10,7 @@ export const idle = {
   before: (operator: string) => `before ${operator}`,
   beforeText: "The host did something else, and then launched this operator.",
   ended: "until this line's work came",
+  tooShort: "Each of these gaps is shorter than 4 µs, and is not on the timeline.",
   noLine: "no line",
   more: (n: string) => `${n} more`,
   fewer: "Fewer",

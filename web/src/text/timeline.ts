@@ -89,6 +89,7 @@ export const timelineText = {
   only: "These kernels only",
   onlyText: "Draws all other kernels pale; the search goes from one launch of this kernel to the next",
   nothing: "Click an event for its exact values; drag over the time axis, or with Shift over the lanes, for a range's statistics.",
+  noLongest: "No single event stands for this part of the time: its gaps count as those of their main cause.",
   close: "Close",
   start: "Start",
   end: "End",

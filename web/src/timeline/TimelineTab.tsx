@@ -220,7 +220,7 @@ function Aside({ engine }: { engine: Engine }) {
   );
 }
 
-function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
+function Status({ engine, lanes, missing }: { engine: Engine; lanes: number; missing: boolean }) {
   const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
   const { selected, view } = shown;
   const lane = selected ? engine.scene.lanes.find((other) => other.id === selected.track) : undefined;
@@ -230,7 +230,7 @@ function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
         {text.summary(exactTime(Math.max(shown.bounds.from, view.from)), exactTime(Math.min(shown.bounds.to, view.to)), String(lanes))}
       </span>
       <span className="quiet">{shown.pending > 0 ? text.loading : text.loaded}</span>
-      {!selected && !shown.range && <span className="quiet end">{text.nothing}</span>}
+      {!selected && !shown.range && <span className="quiet end">{missing ? text.noLongest : text.nothing}</span>}
       <span className="hidden-label" aria-live="polite">
         {selected && lane ? `${lane.kind === KIND.mark ? text.selectedMark(titleOf(engine, selected), exactTime(selected.hit.start)) : text.selected(titleOf(engine, selected), exactTime(selected.hit.start), duration(selected.hit.duration))}; ${laneTitle(engine, lane)}` : ""}
       </span>
@@ -246,10 +246,20 @@ function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
   );
 }
 
+/** The lanes of which an address shows the longest event: "wait", or "kernels.0" with the time
+ * from which it is searched. */
+function lanesShown(show: string, lanes: readonly Lane[]): readonly Lane[] {
+  const [what] = show.split(".");
+  if (what === "wait") return waitsOf(lanes);
+  const kinds: readonly number[] = what === "kernels" ? [KIND.kernel, KIND.run] : what === "copies" ? [KIND.copy] : [];
+  return lanes.filter(({ kind }) => kinds.includes(kind));
+}
+
 /** Passes the address to the engine once there is data, and the engine's view to the address
- * when it comes to rest. */
-function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], lines: Lines, live: boolean): void {
+ * when it comes to rest. Returns whether the address asks for the longest of events that are not there. */
+function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], lines: Lines, live: boolean): boolean {
   const { query } = usePlace();
+  const [missing, setMissing] = useState(false);
   const at = query.get(QUERY.at);
   const range = query.get(QUERY.range);
   const selected = query.get(QUERY.selected);
@@ -274,8 +284,10 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
     const come = (how: Reveal) => (found: Found | null) => {
       waiting.current = false;
       if (found && !stop.signal.aborted) reveal(engine, found, how);
+      if (how === "zoom") setMissing(found === null);
     };
     const failed = (): void => come("stay")(null); // the address may be of another session: then nothing is selected
+    const [, since = "0"] = /^\w+\.(\d{1,16})$/.exec(show ?? "") ?? [];
     const [, cause = "", after] = /^gap\.(\w+)\.(\d{1,16})$/.exec(show ?? "") ?? [];
     const gap = lane === undefined && cause ? longestGap(lines, cause, Number(after)) : null;
     waiting.current = lane !== undefined || gap !== null;
@@ -288,7 +300,7 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
       engine.setRange({ from: gap.start, to: gap.start + gap.duration });
       engine.rangeDone();
       engine.setView(around(gap.start, gap.duration));
-    } else if (show === "wait") longestOf(engine.session, waitsOf(lanes), engine.scene.bounds.to, stop.signal).then(come("zoom"), failed);
+    } else if (show !== null) longestOf(engine.session, lanesShown(show, lanes), { from: Number(since), to: engine.scene.bounds.to }, stop.signal).then(come("zoom"), failed);
     return () => {
       begun.current = false;
       stop.abort();
@@ -298,6 +310,7 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
   }, [engine, ready]);
   useSum(engine, pending);
   useWriting(engine, ready, pending);
+  return missing;
 }
 
 /** What the address named and is not shown yet, and what this page itself wrote into it. */
@@ -496,7 +509,7 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
     engine.setData(lanes, tracks, { from, to });
   }, [engine, lanes, tracks, length]);
   useWishes(engine, tracks, rows.toLowerCase(), all === "all");
-  useAddress(engine, tracks.length > 0, lanes, lines, live);
+  const missing = useAddress(engine, tracks.length > 0, lanes, lines, live);
 
   return (
     <BookmarksContext.Provider value={bookmarks}>
@@ -508,7 +521,7 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
             <Canvases boxes={boxes} label={text.canvas}>
               <Tip engine={engine} notes={wordsOf(vendorOf(session)).notes} />
             </Canvases>
-            <Status engine={engine} lanes={lanes.length} />
+            <Status engine={engine} lanes={lanes.length} missing={missing} />
           </div>
           <Aside engine={engine} />
         </div>

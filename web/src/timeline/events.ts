@@ -1,8 +1,10 @@
 // events.ts - single events from the server: the next hit of a search, the neighbour of an event, the
 // event that an address names, and the longest one of some lanes.
 import { client } from "../api/client";
-import { nameOf, shortOf } from "../api/columns";
+import { nameOf, rowsOf, shortOf } from "../api/columns";
 import { KIND, listOf, type Lane } from "./lanes";
+import { columnsFor, levelOf } from "./lod";
+import type { View } from "./view";
 
 export interface Found {
   lane: string;
@@ -77,12 +79,34 @@ export async function neighbourOf(session: string, lane: Lane, start: number, fo
   return null;
 }
 
-/** The longest event of these lanes; if there are more events than the limit, the server returns
- * the longest. */
-export async function longestOf(session: string, lanes: readonly Lane[], to: number, signal?: AbortSignal): Promise<Found | null> {
+const AMONG = 64; // long events, among which one is chosen that starts late enough
+const COLUMNS = 512; // that the sums of a range are asked in
+const SHORT = 10_000; // short events of one column at most
+
+const longer = (best: Found | null, one: Found): Found | null => (one.duration > (best?.duration ?? -1) ? one : best);
+
+/** The longest of the events that the server has only as sums: it is in the column whose sum says so. */
+async function longestShort(session: string, ids: readonly string[], range: View, signal?: AbortSignal): Promise<Found | null> {
+  let [lanes, { from, to }] = [ids, range];
+  for (;;) {
+    const m = columnsFor((to - from) / COLUMNS);
+    const { level, step, column } = levelOf(m);
+    const rows = rowsOf(await client.get("tiles", { session, level, step, lanes: listOf(lanes), from, to }, signal));
+    const most = rows.reduce<(typeof rows)[number] | null>((best, row) => ((row.longest ?? 0) > (best?.longest ?? -1) ? row : best), null);
+    if (!most?.lane) return null;
+    [lanes, from, to] = [[most.lane], Math.max(range.from, most.at ?? 0), (most.at ?? 0) + column];
+    if (m === 0) return foundOf(await client.get("events", { session, lanes: most.lane, from, to, limit: SHORT }, signal)).filter(({ start }) => start >= from).reduce(longer, null);
+  }
+}
+
+/** The longest event of these lanes that starts in the range; if there are more events than the
+ * limit, the server returns the longest. */
+export async function longestOf(session: string, lanes: readonly Lane[], range: View, signal?: AbortSignal): Promise<Found | null> {
   if (lanes.length === 0) return null;
   const ids = lanes.slice(0, 256).map((lane) => lane.id);
-  return foundOf(await client.get("spans", { session, level: 0, lanes: listOf(ids), from: 0, to: Math.ceil(to) + 1, limit: 1 }, signal))[0] ?? null;
+  const [from, to] = [range.from, Math.ceil(range.to) + 1];
+  const found = foundOf(await client.get("spans", { session, level: 0, lanes: listOf(ids), from, to, limit: from > 0 ? AMONG : 1 }, signal));
+  return found.filter(({ start }) => start >= from).reduce(longer, null) ?? longestShort(session, ids, { from, to }, signal);
 }
 
 export const waitsOf = (lanes: readonly Lane[]): Lane[] => lanes.filter((lane) => lane.kind === KIND.wait || lane.kind === KIND.sync);

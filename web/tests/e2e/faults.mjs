@@ -7,7 +7,7 @@ import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
-import { bar, folded, lines, names, opened, sections, shares, small } from "./steps_answer.mjs";
+import { bar, clicked, folded, lines, names, opened, sections, shares, small } from "./steps_answer.mjs";
 import { aligned, loading, named, onward, searched, wall, wholeTexts } from "./steps_looks.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { BEGIN, complete, header, lineOf, REAL, send, session, simulate } from "./sessions.mjs";
@@ -414,7 +414,7 @@ async function local() {
   }
 }
 
-const answer = Object.fromEntries(Object.entries({ bar, opened, sections, shares, folded, names, lines, small, wall, loading, aligned, searched, named, onward, wholeTexts }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
+const answer = Object.fromEntries(Object.entries({ bar, clicked, opened, sections, shares, folded, names, lines, small, wall, loading, aligned, searched, named, onward, wholeTexts }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
 const steps = { ...answer, lossy, launched, ownCode, flame, selves, strip, secret, evidence, trends, system, sampleTip, fleet, alerts, kernels, local };
 try {
   const page = await visitor(context, origin);

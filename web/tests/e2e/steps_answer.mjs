@@ -21,7 +21,7 @@ async function longestOf(page, session, cause, from) {
   const { causes, gaps } = await ask(page, `sessions/${session}/timeline`);
   const number = causes.findIndex((one) => one.cause === cause);
   const mine = gaps.start.map((start, i) => ({ start, duration: gaps.duration[i], cause: gaps.cause[i] })).filter((gap) => gap.cause === number && gap.start >= from);
-  return mine.reduce((a, b) => (b.duration > a.duration ? b : a));
+  return mine.reduce((a, b) => (b.duration > a.duration ? b : a), { start: 0, duration: 0 });
 }
 
 export async function bar({ page, t, origin, hf }) {
@@ -103,6 +103,61 @@ export async function sections({ page, t, origin, hf, generate }) {
     }
   }
   t.check(links > 0, `sections: ${links} links`);
+}
+
+/** The event that the page must link to for a part that is work, from the server's own answer. */
+async function longestWork(page, session, part, from) {
+  const { data } = await ask(page, `sessions/${session}/lanes`);
+  const lanes = data.lane.filter((lane) => (part === "kernels" ? [1n, 7n] : [2n]).includes(BigInt(lane) >> 56n));
+  const rows = rowsOf(await ask(page, `sessions/${session}/events?lanes=${lanes}&from=${from}&to=1000000000000&limit=100000`));
+  return rows.filter(({ start }) => start >= from).reduce((a, b) => (b.duration > a.duration ? b : a));
+}
+
+/** A click on each coloured part of the bar opens where the part leads: the finding about it, its lines, and its longest gap, kernel
+ * or copy, which is then selected on the timeline. The tooltip names them. */
+export async function clicked({ page, t, origin, hf, shared, id }) {
+  const seen = new Set();
+  for (const session of [hf, shared, id]) {
+    const { time, idle } = await ask(page, `sessions/${session}/summary`);
+    const { insights } = await ask(page, `sessions/${session}/insights`);
+    for (const [at, { part, name, permille, idle: isIdle }] of time.parts.entries()) {
+      if (permille === 0) continue; // it has no width
+      await page.goto(`${origin}/sessions/${session}/insights`);
+      await rest(page);
+      const piece = page.locator(".time-bar > svg > rect").nth(at);
+      const tip = await piece.locator("title").textContent();
+      const short = part === "back_to_back"; // its gaps are too short for the timeline
+      const opens = short ? "finding and lines" : isIdle ? "finding, lines and longest gap" : `all ${part} and the longest on the timeline`;
+      t.check(tip === `${name}: ${opens}`, `bar: the tooltip of ${part}: ${tip}`);
+      const { x, y, width, height } = await piece.evaluate((rect) => rect.getBoundingClientRect().toJSON());
+      await page.mouse.click(x + width / 2, y + height / 2);
+      await page.waitForFunction((wanted) => new URLSearchParams(location.search).get("part") === wanted, part);
+      const leads = page.locator(".time-part");
+      await leads.getByText(name, { exact: true }).first().waitFor();
+      const about = insights.some(({ parts }) => parts.includes(part));
+      t.check((await leads.getByRole("button", { name: "Finding of this part" }).count()) === Number(about), `bar: ${part} leads to no finding, or to one that is not about it`);
+      const lines = idle.lines.filter(({ cause, idle_ns: ns }) => cause === part && ns > 0).length;
+      t.check((await leads.locator("tbody tr").count()) === Math.min(lines, 5), `bar: ${part} has ${await leads.locator("tbody tr").count()} rows of ${lines} lines`);
+      if (!isIdle) t.check((await leads.getByRole("link", { name: part === "kernels" ? "Kernels" : "Memory", exact: true }).count()) === 1, `bar: ${part} leads to no table`);
+      seen.add(part);
+      if (short) {
+        t.check((await leads.getByRole("link", { name: /on the timeline$/ }).count()) === 0 && (await leads.innerText()).includes("shorter than 4"), `bar: ${part} leads to the timeline: ${await leads.innerText()}`);
+        continue;
+      }
+      const event = isIdle ? await longestOf(page, session, part, time.start_up_ns) : await longestWork(page, session, part, time.start_up_ns);
+      await page.evaluate(() => delete window.gpuflTimeline);
+      await leads.getByRole("link", { name: `Longest ${isIdle ? "gap" : part === "kernels" ? "kernel" : "copy"} on the timeline`, exact: true }).click();
+      await drawn(page);
+      if (event.duration === 0) {
+        await page.getByText("No single event stands for this part of the time").waitFor(); // its gaps have other main causes
+        continue;
+      }
+      await page.waitForFunction(({ start, duration }) => window.gpuflTimeline.scene.selected?.hit.start === start && window.gpuflTimeline.scene.selected.hit.duration === duration, event);
+      const view = await page.evaluate(() => window.gpuflTimeline.shown.view);
+      t.check(view.from <= event.start && view.to >= event.start + event.duration, `bar: ${part}: the longest event is not in view: ${JSON.stringify([event, view])}`);
+    }
+  }
+  t.check(["kernels", "copies"].every((part) => seen.has(part)) && seen.size > 7, `bar: the parts that were clicked: ${[...seen]}`);
 }
 
 /** The table of a part has all of its lines, each with its operator, its own time of that cause, the error of that time and its share;

@@ -1,64 +1,24 @@
 // Answer.tsx - the first panel of a session's insights: what to change first, and one bar of the
-// GPUs' whole time. A part of the bar links to its finding, to its lines, and to its longest gap on
-// the timeline.
-import { useEffect, useMemo, useRef, type CSSProperties } from "react";
-import type { Answer, IdleLine, TimePart, Whole } from "../../api/report";
-import type { RowFinding } from "../../api/schema";
-import { duration, exact, percent, sentence } from "../../format/format";
-import { Link } from "../../router/Link";
-import { href, useQuery } from "../../router/router";
-import { en } from "../../text/en";
+// GPUs' whole time. A part of the bar opens its links (TimePart.tsx).
+import { useMemo, type CSSProperties } from "react";
+import type { Answer, TimePart } from "../../api/report";
+import { duration, percent, sentence } from "../../format/format";
+import { useQuery } from "../../router/router";
 import { insights as text } from "../../text/insights";
 import { part } from "../../ui/Boundary";
 import { Panel } from "../../ui/parts";
-import { findingOf, mostIdle, rowsOf } from "./causes";
+import { mostIdle } from "./causes";
 import { Said } from "./Said";
+import type { TimeProps } from "./TimePart";
 
-/** The table is loaded when a part is first chosen. */
-const IdleLines = part(() => import("./IdleLines"), (m) => m.IdleLines);
-
-interface TimeProps {
-  session: string;
-  parts: readonly TimePart[];
-  whole: Whole;
-  lines: readonly IdleLine[];
-  findings: readonly RowFinding[];
-  about: (finding: RowFinding) => readonly string[]; // the parts of the time that a finding is about
-  onLine: (line: string) => void;
-  onFinding: (finding: RowFinding) => void;
-}
+/** What a part leads to is loaded when a part is first chosen. */
+const Leads = part(() => import("./TimePart"), (m) => m.TimePart);
 
 /** The colour of a part, which the timeline has, too; a part that is newer than this page is grey. */
 const toneOf = (part: string): CSSProperties => ({ fill: `var(--cause-${part}, var(--cause-unknown))` });
 
-/** Links and lines of one part of the time. */
-function Part({ part, time: { session, lines, findings, about, whole: { startUp }, onLine, onFinding } }: { part: TimePart; time: TimeProps }) {
-  const finding = findingOf(part.part, lines, findings, about);
-  const page = { kernels: href("session", { session, tab: "kernels" }), copies: href("session", { session, tab: "memory" }) }[part.part];
-  const rows = useMemo(() => rowsOf(part.part, lines), [part.part, lines]);
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    void box.current?.scrollIntoView({ block: "nearest" }); // a link of a card below may lead here
-  }, [part.part]);
-  return (
-    <div className="time-part" ref={box}>
-      <p className="row" role="status">
-        <strong>{part.name}</strong>
-        <span className="number" title={exact(part.ns, "ns")}>
-          {duration(part.ns)}, {percent(part.permille / 1000)}
-        </span>
-        {finding && (
-          <button type="button" className="button" onClick={() => onFinding(finding)}>
-            {text.toFinding}
-          </button>
-        )}
-        {part.idle && <Link href={href("session", { session, tab: "timeline" }, { show: `gap.${part.part}.${Math.round(startUp)}` })}>{text.longestGap}</Link>}
-        {page && <Link href={page}>{part.part === "kernels" ? en.session.tabs.kernels : en.session.tabs.memory}</Link>}
-      </p>
-      {rows.length > 0 && <IdleLines name={part.name} rows={rows} onLine={onLine} />}
-    </div>
-  );
-}
+/** What a click on a part opens. */
+const titleOf = ({ name, part, idle }: TimePart): string => `${name}: ${text.partOpens[part] ?? text.partOpens[idle ? "idle" : "other"]}`;
 
 /** The whole time in one bar, and a list of its parts. */
 function Time(props: TimeProps) {
@@ -74,13 +34,17 @@ function Time(props: TimeProps) {
         {parts.map((part) => {
           const from = at;
           at += part.permille;
-          return <rect key={part.part} style={toneOf(part.part)} x={from} width={part.permille} height="10" onClick={() => toggle(part.part)} />;
+          return (
+            <rect key={part.part} style={toneOf(part.part)} x={from} width={part.permille} height="10" onClick={() => toggle(part.part)}>
+              <title>{titleOf(part)}</title>
+            </rect>
+          );
         })}
       </svg>
       <figcaption role="group" aria-label={text.parts}>
         {parts.map((part) =>
           part.permille > 0 ? (
-            <button key={part.part} type="button" aria-pressed={part === here} title={text.partText} onClick={() => toggle(part.part)}>
+            <button key={part.part} type="button" aria-pressed={part === here} title={titleOf(part)} onClick={() => toggle(part.part)}>
               <svg viewBox="0 0 10 10" aria-hidden="true">
                 <rect style={toneOf(part.part)} width="10" height="10" />
               </svg>
@@ -95,7 +59,7 @@ function Time(props: TimeProps) {
           {whole.of === "steady_part" && ` ${text.notInBar(duration(whole.startUp), duration(whole.end))}`}
         </p>
       )}
-      {here && <Part part={here} time={props} />}
+      {here && <Leads part={here} time={props} />}
     </figure>
   );
 }
