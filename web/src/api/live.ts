@@ -25,7 +25,7 @@ function receive(message: ToTab): void {
   if ("event" in message) listeners.forEach((listener) => listener(message.event));
   else if (message.state !== state) {
     // Events before a connection are unknown, so each view asks again. Before
-    // the first connection, only what may have changed since it was asked is asked again.
+    // the first connection, only what may have changed since it was asked is asked again, a little later.
     const name = opened ? "lost" : BEGAN;
     state = message.state;
     watchers.forEach((watcher) => watcher());

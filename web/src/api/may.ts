@@ -3,6 +3,7 @@
 import { createContext, useContext } from "react";
 import { RIGHTS, type Role } from "./rights";
 import type { Me } from "./schema";
+import type { Asked } from "./use";
 
 export type Right = keyof typeof RIGHTS;
 
@@ -14,6 +15,7 @@ export function may(me: Me | undefined, right: Right): boolean {
   return role !== null && Object.hasOwn(RIGHTS[right], role) && RIGHTS[right][role];
 }
 
-/** Who is logged in, as the frame of the pages has asked; undefined: not known (yet). */
-export const MeContext = createContext<Me | undefined>(undefined);
-export const useMe = (): Me | undefined => useContext(MeContext);
+/** The frame's question who is logged in. Pages read its answer, and do not ask themselves. */
+export const MeContext = createContext<Pick<Asked<Me>, "data" | "problem" | "again">>({ data: undefined, problem: undefined, again: () => undefined });
+/** undefined: not known (yet). */
+export const useMe = (): Me | undefined => useContext(MeContext).data;

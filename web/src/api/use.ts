@@ -14,7 +14,7 @@ export interface Asked<T> {
 }
 
 /** When to ask again: every so many ms (0: never), or on those events and then rarely by the
- * clock. settled: the answer does not change any more by itself, so that it is not asked twice
+ * clock. settled: the answer does not change any more by itself, so that it is not asked again
  * when events begin. */
 export interface Freshness {
   every: number;
@@ -24,50 +24,47 @@ export interface Freshness {
 
 const RARELY_MS = 60_000;
 const LEAST_MS = 1000; // between two questions because of events
+const CHECK_MS = 3000; // from the first connection for events to the question whether something happened before
 
 export const onSession =
   (session?: string) =>
   ({ name, data }: LiveEvent): boolean =>
     name === "lost" || ((name === "session" || name === "report") && (!session || data.session === session));
 
-const LOST: LiveEvent = { name: "lost", data: {} };
-
 /** answered: what was asked is there. */
 function useEvents(fresh: Freshness | undefined, url: string | null, answered: boolean, again: () => void): void {
   const newest = useRef(fresh?.on);
   newest.current = fresh?.on;
   const wants = fresh !== undefined && url !== null;
-  // Events began while the answer was under way, so that the answer may be older than the events.
-  const began = useRef(false);
   const here = useRef({ answered, settled: fresh?.settled });
   here.current = { answered, settled: fresh?.settled };
   useEffect(() => {
-    if (!answered || !began.current) return;
-    began.current = false;
-    if (!here.current.settled && newest.current?.(LOST)) again();
-  }, [answered, again]);
-  useEffect(() => {
     if (!wants) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let check: ReturnType<typeof setTimeout> | undefined;
     let last = 0;
+    const ask = (): void => {
+      clearTimeout(check);
+      timer = undefined;
+      last = Date.now();
+      again();
+    };
+    // The answer may be older than the events: it is asked for once more, after the page has loaded.
+    const later = (): void => {
+      check = setTimeout(() => {
+        if (here.current.settled) return;
+        if (here.current.answered) ask();
+        else later();
+      }, CHECK_MS);
+    };
     const end = subscribe((event) => {
-      if (event.name === BEGAN) {
-        began.current = !here.current.answered;
-        if (began.current || here.current.settled) return;
-      }
-      if (timer || !newest.current?.(event.name === BEGAN ? LOST : event)) return;
-      timer = setTimeout(
-        () => {
-          timer = undefined;
-          last = Date.now();
-          again();
-        },
-        Math.max(0, last + LEAST_MS - Date.now()),
-      );
+      if (event.name === BEGAN) later();
+      else if (!timer && newest.current?.(event)) timer = setTimeout(ask, Math.max(0, last + LEAST_MS - Date.now()));
     });
     return () => {
       end();
       clearTimeout(timer);
+      clearTimeout(check);
     };
   }, [wants, url, again]);
 }

@@ -96,7 +96,7 @@ export function App() {
     if (lost) who.lost();
   }, [lost]);
   return (
-    <MeContext.Provider value={me.data}>
+    <MeContext.Provider value={me}>
       <a className="skip" href="#content">
         {en.skip}
       </a>

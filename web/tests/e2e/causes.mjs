@@ -166,32 +166,52 @@ async function choose(page) {
   check((await rows.nth(1).boundingBox()).y === before, `sessions: a row moves from ${before} to ${(await rows.nth(1).boundingBox()).y}`);
 }
 
+/** The addresses of pages besides those of one session: lists, comparisons, trends and settings. */
+async function others(page) {
+  const { rows } = await ask(page, "sessions");
+  const { kind, name } = { kind: "app", name: rows[0].app };
+  const { mangled, data } = await ask(page, `sessions/${rows.find((row) => row.kernels > 0).id}/kernels?limit=1`);
+  const kernel = encodeURIComponent(mangled[data.name[0]]);
+  const run = rows.find((row) => row.labels?.run).labels.run;
+  return [
+    ...["/", "/?view=table", "/sessions", "/sessions?text=train", `/compare?a=${rows[0].id}&b=${rows[1].id}`, `/runs/${run}`, `/hosts/${encodeURIComponent(rows[0].host)}`],
+    ...["/trends", "/trends?kind=scope", `/trends?kind=${kind}&name=${name}`, `/trends?name=${kernel}`, "/sums", "/sums?kind=line", "/sql", "/alerts", "/upload"],
+    ...["workspace", "members", "keys", "links", "retention", "audit", "account", "server"].map((part) => `/settings/${part}`),
+  ];
+}
+
+const APART_MS = 2500; // a page asks again what may have changed before events arrived, not earlier than this
+
 /** No address is requested twice while a page loads, though the connection for events opens meanwhile. */
 async function once(session) {
   const page = await visitor();
   await page.addInitScript(() => delete window.SharedWorker); // so that the connection for events is the page's own
-  const asked = [];
+  let asked = [];
   const failed = [];
-  page.on("request", (request) => request.url().includes("/api/") && asked.push(request.url().slice(origin.length)));
-  page.on("requestfailed", (request) => failed.push(request.url()));
-  const live = page.waitForResponse((answer) => answer.url().includes("/api/v1/live"));
-  await page.goto(`${origin}/sessions/${session}/insights`);
-  await page.locator(".finding").first().waitFor();
-  await live;
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-  const twice = asked.filter((url, at) => asked.indexOf(url) !== at);
-  check(twice.length === 0 && failed.length === 0, `load: asked twice: ${twice.join(", ")}; called off: ${failed.join(", ")}`);
-  // Each other page of the session, opened by its address.
-  const tabs = await page.locator("nav.tabs a").evaluateAll((all) => all.map((a) => a.href));
-  check(tabs.length > 6, `load: pages of the session: ${tabs}`);
-  for (const tab of tabs) {
+  page.on("request", (request) => request.url().includes("/api/") && asked.push([request.url().slice(origin.length), Date.now()]));
+  page.on("requestfailed", (request) => !request.url().includes("/api/v1/live") && failed.push(request.url())); // the connection ends with its page
+  const load = async (path, selector = "main") => {
     await page.goto("about:blank");
-    asked.length = 0;
-    await page.goto(tab);
+    asked = [];
+    failed.length = 0;
+    const live = page.waitForResponse((answer) => answer.url().includes("/api/v1/live"));
+    await page.goto(origin + path);
+    await page.locator(selector).first().waitFor();
+    await live;
     await rest(page);
-    const again = asked.filter((url, at) => asked.indexOf(url) !== at);
-    check(asked.length > 0 && again.length === 0, `load of ${tab.split("/").at(-1)}: asked twice: ${again.join(", ")}`);
-  }
+    await page.waitForLoadState("load");
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    const twice = asked.filter(([url, time], at) => asked.some(([other, before], first) => first < at && other === url && time - before < APART_MS)).map(([url]) => url);
+    check(asked.length > 1 && twice.length === 0 && failed.length === 0, `load of ${path}: asked twice: ${twice.join(", ")}; called off: ${failed.join(", ")}`);
+  };
+  await load(`/sessions/${session}/insights`, ".finding");
+  // Each other page of the session, opened by its address.
+  const tabs = await page.locator("nav.tabs a").evaluateAll((all) => all.map((a) => new URL(a.href).pathname));
+  check(tabs.length > 6, `load: pages of the session: ${tabs}`);
+  for (const tab of [...tabs, ...(await others(page))]) await load(tab);
+  // What changed between the list's answer and the first event is asked for once more, later.
+  await load("/sessions");
+  if (!asked.some(([url], at) => asked.findIndex(([other]) => other === url) !== at)) await page.waitForRequest((request) => request.url().includes("/api/v1/sessions?"));
   await page.close();
 }
 

@@ -1,11 +1,11 @@
 // AlertsPage.tsx - the alerts that hold now, the rules, past alerts, and the deliveries of
 // messages.
 import { useEffect, useState } from "react";
-import { client } from "../../api/client";
+import { client, type Answer } from "../../api/client";
 import type { LiveEvent } from "../../api/live";
 import { may, useMe } from "../../api/may";
 import type { RowAlert, RowDelivery, RowFiringNow } from "../../api/schema";
-import { useAct, useApi } from "../../api/use";
+import { useAct, useApi, type Asked } from "../../api/use";
 import { sentence } from "../../format/format";
 import { useQuery } from "../../router/router";
 import { alerts as text } from "../../text/alerts";
@@ -21,6 +21,7 @@ import { conditionOf } from "./rules";
 import { RuleForm } from "./RuleForm";
 
 const FRESH = { every: 10_000, on: (event: LiveEvent) => event.name === "alert" || event.name === "lost" };
+type Rules_ = Answer<"alerts">;
 const TONES: Record<string, string> = { firing: "chip chip-live", pending: "chip chip-warn", failed: "chip chip-warn", sent: "chip chip-good" };
 
 const FIRING: Column<RowFiringNow>[] = [
@@ -42,9 +43,8 @@ const DELIVERY: Column<RowDelivery>[] = [
   dateColumn(text.deliveryColumns.next, (row) => (row.state === "waiting" ? row.next : null)),
 ];
 
-function Now() {
+function Now({ rules }: { rules: Asked<Rules_> }) {
   const asked = useApi("firings_open", {}, FRESH);
-  const rules = useApi("alerts", {}, FRESH);
   const hosts = useApi("hosts", {}, ON_FLEET);
   const gpus = useApi("gpus", {}, ON_FLEET);
   const now = useNow(hosts.data, gpus.data);
@@ -128,8 +128,7 @@ const aboutOf = ({ host, app }: RowAlert) => (
   </>
 );
 
-function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) {
-  const asked = useApi("alerts", {}, FRESH);
+function Rules({ asked, writes, onTested }: { asked: Asked<Rules_>; writes: boolean; onTested: () => void }) {
   const [edited, setEdited] = useQuery("edit"); // the id of a rule, or "new"
   const [leaving, setLeaving] = useState<RowAlert>();
   const [said, setSaid] = useState("");
@@ -181,6 +180,7 @@ function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) 
 export function AlertsPage() {
   const me = useMe();
   const [tested, setTested] = useState(0);
+  const rules = useApi("alerts", {}, FRESH);
   const writes = may(me, "WRITE");
   useEffect(() => {
     document.title = `${text.title} · ${en.product}`;
@@ -188,8 +188,8 @@ export function AlertsPage() {
   return (
     <div className="stack">
       <h1>{text.title}</h1>
-      <Now />
-      <Rules writes={writes} onTested={() => setTested((n) => n + 1)} />
+      <Now rules={rules} />
+      <Rules asked={rules} writes={writes} onTested={() => setTested((n) => n + 1)} />
       <History />
       {writes && <Deliveries tested={tested} />}
     </div>

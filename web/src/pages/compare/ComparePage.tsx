@@ -3,7 +3,8 @@
 // exceeds chance.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo } from "react";
-import { useApi } from "../../api/use";
+import type { Answer as AnswerOf } from "../../api/client";
+import { useApi, type Asked } from "../../api/use";
 import { change, count, date, duration, exact, percent, sentence, UNKNOWN } from "../../format/format";
 import { namesOf } from "../../format/paths";
 import { Link } from "../../router/Link";
@@ -22,6 +23,7 @@ import { allOf, differencesOf, idsOf, isReversed, isShare, kernelsOf, otherApps,
 const TONES: Record<string, string> = { slower: "chip chip-warn", faster: "chip chip-good" };
 const FOUND = 6;
 type Kind = "k" | "s"; // kernels, scopes
+type Compared = AnswerOf<"compare">;
 
 /** Which columns belong to which side; last: the head of a column after those of the sides. */
 function Sides({ last }: { last?: string }) {
@@ -244,8 +246,7 @@ function Differences({ rows }: { rows: ReturnType<typeof differencesOf> }) {
   );
 }
 
-function Answer({ a, b }: { a: string[]; b: string[] }) {
-  const asked = useApi("compare", { a: a.join(","), b: b.join(",") });
+function Answer({ a, b, asked }: { a: string[]; b: string[]; asked: Asked<Compared> }) {
   const lines = useMemo(() => (asked.data ? { kernels: kernelsOf(asked.data), scopes: scopesOf(asked.data) } : undefined), [asked.data]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data || !lines) return <Skeleton rows={10} />;
@@ -293,7 +294,7 @@ export function ComparePage() {
         <SidePicker side="a" ids={a} runs={runsOf(asked.data?.a ?? [])} onChange={(ids) => set({ a: ids.join(",") })} />
         <SidePicker side="b" ids={b} runs={runsOf(asked.data?.b ?? [])} onChange={(ids) => set({ b: ids.join(",") })} />
       </div>
-      {whole ? <Answer a={a} b={b} /> : <Empty title={text.choose} text={text.chooseText} />}
+      {whole ? <Answer a={a} b={b} asked={asked} /> : <Empty title={text.choose} text={text.chooseText} />}
     </div>
   );
 }

@@ -1,9 +1,8 @@
 // SettingsPage.tsx - the parts of the settings. A part that a role may not use is shown and says
 // so, so that a user knows that it exists and whom to ask.
-import { useEffect, type ComponentType } from "react";
-import { may, useMe, type Right } from "../../api/may";
+import { useContext, useEffect, type ComponentType } from "react";
+import { may, MeContext, type Right } from "../../api/may";
 import type { Me } from "../../api/schema";
-import { useApi } from "../../api/use";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { en } from "../../text/en";
@@ -49,14 +48,13 @@ const PARTS: readonly Part[] = [
 const shown = (me: Me) => PARTS.filter((part) => part.right !== "ADMIN" || may(me, "ADMIN"));
 
 export function SettingsPage({ part: wanted }: { part: string }) {
-  const known = useMe();
+  const { data: known, problem, again } = useContext(MeContext);
   const part = PARTS.find((p) => p.id === wanted);
   const bar = useCurrent(known && wanted);
   useEffect(() => {
     document.title = `${text.parts[wanted] ?? text.title} · ${en.product}`;
   }, [wanted]);
-  const nobody = useApi("me", known ? null : {});
-  if (nobody.problem && !known) return <ProblemView problem={nobody.problem} again={nobody.again} />;
+  if (problem && !known) return <ProblemView problem={problem} again={again} />;
   if (!known) return <Skeleton rows={8} />;
   return (
     <div className="stack">
