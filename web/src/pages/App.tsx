@@ -86,6 +86,7 @@ export function App() {
   const outside = place.page !== null && PAGES[place.page].outside === true;
   const me = useApi("me", outside ? null : {});
   const stranger = me.problem?.status === 401 && !me.data && !who.link;
+  const unknown = !outside && !me.data && !me.problem;
   useKeys(place, me.data, setOpen);
   useLayoutEffect(() => begin(place), [place]);
   useEffect(keepFocus, []);
@@ -108,7 +109,7 @@ export function App() {
             </svg>
             {en.product}
           </Link>
-          {!outside && !stranger && <MainNav place={place} me={me.data} />}
+          {!outside && !stranger && <MainNav place={place} me={me.data} unknown={unknown} />}
           <button type="button" className="end" onClick={() => setOpen("palette")} aria-keyshortcuts="Control+K">
             {en.nav.commands} <span className="kbd wide">Ctrl K</span>
           </button>
@@ -123,7 +124,7 @@ export function App() {
       </header>
       <main className={place.page === "session" && place.path.tab === "timeline" ? "page page-wide" : "page"} id="content" tabIndex={-1}>
         <Boundary key={`${place.page} ${place.path.session ?? ""} ${stranger}`}>
-          <Page place={place} stranger={stranger} unknown={!outside && !me.data && !me.problem} view={me.data?.view ?? false} />
+          <Page place={place} stranger={stranger} unknown={unknown} view={me.data?.view ?? false} />
         </Boundary>
       </main>
       <footer className="footer">{version.data?.version ? en.footer(version.data.version) : ""}</footer>

@@ -248,6 +248,50 @@ async function wire(app, session) {
   }
 }
 
+/** Notes each page that the bar ever shows, while the answer who is logged in comes late. */
+async function watchBar(page) {
+  await page.addInitScript(() => {
+    window.barShown = new Set();
+    const look = () => {
+      for (const link of document.querySelectorAll(".main-nav a")) if (link.checkVisibility({ checkVisibilityCSS: true })) window.barShown.add(link.innerText);
+      requestAnimationFrame(look);
+    };
+    look();
+  });
+  await page.route("**/api/v1/auth/me*", async (route) => {
+    await page.waitForFunction(() => document.querySelector(".topbar"));
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await route.continue();
+  });
+}
+
+const barShown = (page) => page.evaluate(() => [...window.barShown].join());
+
+/** The bar has no page before it is known who asks, and then all pages of a server. */
+async function lateBar(session) {
+  const page = await visitor();
+  await watchBar(page);
+  let release;
+  const held = new Promise((done) => (release = done));
+  await page.route("**/api/v1/auth/me*", async (route) => {
+    await held;
+    await route.fallback();
+  });
+  await page.goto(`${origin}/sessions/${session}/insights`);
+  await page.locator(".finding").first().waitFor();
+  const before = await page.locator(".topbar").evaluate((bar) => bar.getBoundingClientRect().height);
+  check((await barShown(page)) === "", `bar: shown before it is known who asks: ${await barShown(page)}`);
+  await page.keyboard.press("?");
+  const sheet = await page.getByRole("dialog").innerText();
+  check(/Compare/.test(sheet) && !/Alerts|Settings|Fleet/.test(sheet), `bar: keys before it is known who asks: ${sheet.replaceAll("\n", " ")}`);
+  await page.keyboard.press("Escape");
+  release();
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Fleet" }).waitFor();
+  check((await barShown(page)) === "Fleet,Sessions,Compare,Trends,SQL,Alerts,Upload,Settings", `bar: of a server: ${await barShown(page)}`);
+  check((await page.locator(".topbar").evaluate((bar) => bar.getBoundingClientRect().height)) === before, "bar: it has another height than before");
+  await page.close();
+}
+
 /** Neither the list of shortcuts nor a shortcut leads to a page that `gpufl view` does not have. */
 async function onlyItsPages(page) {
   await page.keyboard.press("?");
@@ -267,7 +311,7 @@ async function onlyItsPages(page) {
   }
   await page.goto(before);
   await page.getByRole("heading", { level: 1 }).first().waitFor();
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Fleet" }).waitFor({ state: "detached" });
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Sessions" }).waitFor();
 }
 
 /** `gpufl view` opens one session, or the only one of a command that used the GPU, lists several, and has nothing else. */
@@ -282,8 +326,10 @@ async function view(folder, then) {
     });
     const own = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
     const page = await visitor(own);
+    await watchBar(page);
     await page.goto(link);
     await then(page);
+    check((await barShown(page)) === "Sessions,Compare,Trends,SQL", `view: pages that the bar has ever shown: ${await barShown(page)}`);
     await onlyItsPages(page);
     const pages = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
     check(pages.join() === "Sessions,Compare,Trends,SQL", `view: pages ${pages}`);
@@ -341,6 +387,7 @@ try {
   await unknown(page, counted);
   await choose(page);
   await once(whole);
+  await lateBar(whole);
   await wire("train_loop", whole);
   await wire("hf_train", hf);
   await views(whole);
