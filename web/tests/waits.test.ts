@@ -1,7 +1,7 @@
 // What the tab of waits says of a line: the kinds of calls that waited there, in the report's names.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { calledAt, shortFunction } from "../src/pages/syncs/calls";
+import { calledAt, shortFunction, shortFunctions } from "../src/pages/syncs/calls";
 import { syncs } from "../src/text/syncs";
 
 describe("kinds of calls that wait", () => {
@@ -35,5 +35,11 @@ describe("functions of waits", () => {
     expect(shortFunction("std::ostream& operator<<(std::ostream&)")).toBe("operator<<(ostream&)");
     expect(shortFunction("train_step")).toBe("train_step");
     expect(shortFunction("(anonymous)")).toBe("(anonymous)");
+  });
+
+  it("show the template argument in which they differ from others of their table", () => {
+    const of = (functor: string) => `void at::native::gpu_kernel_impl_nocast<at::native::${functor}<float, float, float> >(at::TensorIteratorBase&, at::native::${functor}<float, float, float> const&)`;
+    const short = shortFunctions([of("BUnaryFunctor"), of("AUnaryFunctor"), of("AUnaryFunctor"), "train_step"]);
+    expect([...short.values()]).toEqual(["gpu_kernel_impl_nocast<…BUnaryFunctor…>", "gpu_kernel_impl_nocast<…AUnaryFunctor…>", "train_step"]);
   });
 });

@@ -8,10 +8,17 @@ import { syncs as text } from "../text/syncs";
 
 const timesOf = (calls: number): string => (calls === 1 ? text.once : text.times(count(calls)));
 
+/** A verdict in one or two words, and what it means. */
+const Said = ({ word, warn, rest }: { word: string; warn?: boolean; rest: string }) => (
+  <>
+    <span className={warn ? "chip chip-warn" : "chip"}>{word}</span> <span className="quiet small">{rest}</span>
+  </>
+);
+
 export function Verdict({ line }: { line: SyncLine }) {
   const launches = loopLaunches(line);
-  if (!line.blocks_host) return <span className="chip">{text.stream}</span>;
-  return launches === null ? <span className="quiet">{timesOf(line.calls)}</span> : <span className="chip chip-warn">{text.loop(count(launches))}</span>;
+  if (!line.blocks_host) return <Said word={text.stream} rest={text.notHost} />;
+  return launches === null ? <span className="quiet">{timesOf(line.calls)}</span> : <Said warn word={text.loop} rest={text.between(count(launches))} />;
 }
 
 /** The numbers above the line's text, in the form of a finding's. */

@@ -7,7 +7,7 @@ import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
-import { bar, clicked, folded, lines, names, opened, sections, shares, small } from "./steps_answer.mjs";
+import { bar, clicked, folded, lines, low, names, opened, sections, shares, small } from "./steps_answer.mjs";
 import { aligned, loading, named, onward, searched, wall, wholeTexts } from "./steps_looks.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { BEGIN, complete, header, lineOf, REAL, send, session, simulate } from "./sessions.mjs";
@@ -414,7 +414,7 @@ async function local() {
   }
 }
 
-const answer = Object.fromEntries(Object.entries({ bar, clicked, opened, sections, shares, folded, names, lines, small, wall, loading, aligned, searched, named, onward, wholeTexts }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
+const answer = Object.fromEntries(Object.entries({ bar, clicked, opened, sections, shares, folded, names, lines, low, small, wall, loading, aligned, searched, named, onward, wholeTexts }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
 const steps = { ...answer, lossy, launched, ownCode, flame, selves, strip, secret, evidence, trends, system, sampleTip, fleet, alerts, kernels, local };
 try {
   const page = await visitor(context, origin);
@@ -427,10 +427,11 @@ try {
   server.upload(key, trained);
   server.upload(key, sharing);
   server.upload(key, path.join(path.dirname(trained), "hf_generate")); // a card about the rest of a cause
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 11);
+  server.upload(key, path.join(path.dirname(trained), "pandas_features")); // functions with names of 791 letters
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 12);
   const { rows } = await ask(page, "sessions");
-  const [deep, hf, id, shared, generate] = ["deep", "hf_train", "train_loop", "shared_gpu", "hf_generate"].map((app) => rows.find((row) => row.app === app).id);
-  await t.walk(page, steps, deep, { hf, id, shared, generate });
+  const [deep, hf, id, shared, generate, long] = ["deep", "hf_train", "train_loop", "shared_gpu", "hf_generate", "pandas_features"].map((app) => rows.find((row) => row.app === app).id);
+  await t.walk(page, steps, deep, { hf, id, shared, generate, long });
 } finally {
   await browser.close();
   await server.stop();

@@ -159,7 +159,7 @@ try {
   // The panel says whether a loop waits there, as the report does; the line's window has the numbers of its waits.
   const waited = (await answer("sync")).synchronization_lines.lines.find(({ place }) => place === lineOf(wait.stack));
   const between = waited.launches_between.synchronizations.median;
-  const verdict = !waited.blocks_host ? "a stream waits, not the host" : waited.calls >= 3 && between >= 3 ? `in a loop: ${between} launches between` : waited.calls === 1 ? "once" : `called ${waited.calls >= 1000 ? String(waited.calls).replace(/(?=\d{3}$)/, "\u202f") : waited.calls} times`;
+  const verdict = !waited.blocks_host ? "a stream waits not the host" : waited.calls >= 3 && between >= 3 ? `in a loop ${between} launches between` : waited.calls === 1 ? "once" : `called ${waited.calls >= 1000 ? String(waited.calls).replace(/(?=\d{3}$)/, "\u202f") : waited.calls} times`;
   const fact = details.locator(".tl-fact", { hasText: "Verdict" });
   await fact.waitFor();
   check((await fact.locator("dd").innerText()) === verdict, `wait: its verdict is ${await fact.innerText()}, not ${verdict}`);

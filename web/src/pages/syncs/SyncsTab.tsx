@@ -13,7 +13,7 @@ import { part } from "../../ui/Boundary";
 import { Name } from "../../ui/Name";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { longestOf } from "../insights/evidence";
-import { calledAt, shortFunction } from "./calls";
+import { calledAt, shortFunctions } from "./calls";
 import { HostTime } from "./HostTime";
 import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
@@ -44,6 +44,7 @@ const longest = (session: string): Column<SyncLine> => ({
 const keyOf = (line: SyncLine): string => `${line.file}:${line.line}`;
 
 const KINDS = 3; // of calls that are shown
+const ONE_LINE = { whiteSpace: "nowrap" } as const; // a row of several kinds has no more lines than kinds
 
 /** The kinds of calls that waited at a line, each with its time. */
 function Called({ line, vendor }: { line: SyncLine; vendor: string }) {
@@ -52,7 +53,7 @@ function Called({ line, vendor }: { line: SyncLine; vendor: string }) {
   return (
     <div className="small" title={whole}>
       {kinds.slice(0, KINDS).map(({ name, ns }) => (
-        <div key={name}>
+        <div key={name} style={kinds.length > 1 ? ONE_LINE : undefined}>
           {name} <span className="quiet number">{duration(ns)}</span>
         </div>
       ))}
@@ -61,7 +62,7 @@ function Called({ line, vendor }: { line: SyncLine; vendor: string }) {
   );
 }
 
-const columnsFor = (session: string, vendor: string, onLine: (line: string) => void): Column<SyncLine>[] => [
+const columnsFor = (session: string, vendor: string, short: ReadonlyMap<string, string>, onLine: (line: string) => void): Column<SyncLine>[] => [
   {
     label: head.place,
     show: (line) => (
@@ -75,7 +76,7 @@ const columnsFor = (session: string, vendor: string, onLine: (line: string) => v
         )}
         {line.function && (
           <div className="quiet small two-lines">
-            <Name short={shortFunction(line.function)} full={line.function} />
+            <Name short={short.get(line.function) ?? line.function} full={line.function} />
           </div>
         )}
       </>
@@ -107,6 +108,7 @@ export function SyncsTab({ session }: TabProps) {
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton rows={8} />;
   const lines = syncLines(asked.data);
+  const short = shortFunctions(lines.flatMap((line) => line.function ?? []));
   const open = lines.find((line) => line.file && keyOf(line) === opened);
   const host = hostTimeOf(asked.data);
   if (lines.length === 0 && !host) return <Empty title={text.none} text={text.noneText} />;
@@ -115,7 +117,7 @@ export function SyncsTab({ session }: TabProps) {
       {host && <HostTime time={host} />}
       {lines.length > 0 && (
         <Panel title={text.heading}>
-          <Listing label={text.heading} columns={columnsFor(session.id, vendorOf(session), setOpened)} rows={lines} keyOf={(_, at) => at} />
+          <Listing label={text.heading} columns={columnsFor(session.id, vendorOf(session), short, setOpened)} rows={lines} keyOf={(_, at) => at} />
           {open && <SourceLine session={session.id} file={open.file!} line={open.line ?? 0} evidence={evidenceOf(open)} onClose={() => setOpened("")} />}
         </Panel>
       )}

@@ -48,6 +48,27 @@ export function shortFunction(name: string): string {
   return short || name;
 }
 
+const WORD_MOST = 14; // letters of the word in which names differ
+
+/** The short texts of functions of one table. Where functions differ only in long template arguments, the first different
+ * word of the arguments is in the text. */
+export function shortFunctions(names: readonly string[]): ReadonlyMap<string, string> {
+  const short = new Map(names.map((name) => [name, shortFunction(name)]));
+  for (const text of new Set(short.values())) {
+    const alike = [...short.keys()].filter((name) => short.get(name) === text);
+    if (alike.length < 2 || !text.includes("<…>")) continue;
+    let at = 0;
+    while (alike.every((name) => name[at] === alike[0]![at])) at++;
+    while (/\w/.test(alike[0]![at - 1] ?? "")) at--;
+    const last = text.slice(text.slice(0, text.indexOf("<")).lastIndexOf("::") + 1).replace(/^:/, "");
+    for (const name of alike) {
+      const word = /^\w*/.exec(name.slice(at))![0].slice(0, WORD_MOST);
+      short.set(name, last.replace("<…>", `<…${word}…>`));
+    }
+  }
+  return short;
+}
+
 export interface Called {
   name: string;
   calls: number;
