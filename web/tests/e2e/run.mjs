@@ -1,6 +1,7 @@
 // run.mjs - the passes and processes of one command: one page lists them with the answer of each, and a
-// kernel's page has the data of each pass, whichever pass it is opened in (the recorded
-// ranges have counters of the whole, so that of a kernel they are unknown).
+// kernel's page has the data of each pass, whichever pass it is opened in. The recorded
+// ranges have counters of the whole, so that of a kernel they are unknown, until a pass that
+// measured each kernel takes their place.
 //   node tests/e2e/run.mjs BIN DATA OUT
 import { rest } from "./crawl.mjs";
 import { makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
@@ -87,6 +88,49 @@ const kernelFacts = (page) =>
     sampled: [...document.querySelectorAll(".sass tbody tr td:nth-child(3)")].filter((cell) => cell.innerText.trim()).length,
   }));
 
+/** Makes the session with counters of each kernel the last pass of the recorded run, in place of the one that measured the whole. */
+async function replaceLast(page, key) {
+  const { rows } = await ask(page, "sessions?limit=100");
+  const last = rows.find((row) => row.labels?.pass === "4 of 4");
+  server.upload(key, `${data}_kernels`);
+  await until(page, async () => (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.some((row) => row.analyzed && row.app === "train_loop" && !row.labels?.pass));
+  const one = (await ask(page, "sessions?limit=100")).rows.find((row) => row.app === "train_loop" && !row.labels?.pass);
+  const statuses = await page.evaluate(async ({ last, one }) => {
+    const { csrf } = await (await fetch("/api/v1/auth/me")).json();
+    const send = async (method, path, body) => (await fetch(`/api/v1/sessions/${path}`, { method, headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf }, ...(body ? { body: JSON.stringify(body) } : {}) })).status;
+    return [await send("PUT", `${one}/labels/run`, { value: last.run }), await send("PUT", `${one}/labels/pass`, { value: "4 of 4" }), await send("DELETE", last.id)];
+  }, { last: { id: last.id, run: last.labels.run }, one: one.id });
+  check(statuses.every((status) => status === 204), `counters: the last pass: ${statuses}`);
+  return { run: last.labels.run, counted: one.id };
+}
+
+/** A kernel's page has the hardware counters of the pass that measured the kernel, each with the report's numbers. */
+async function counters(page, key) {
+  const { run, counted } = await replaceLast(page, key);
+  const rows = (await ask(page, `sessions?label=run&label_value=${run}&limit=100`)).rows;
+  const timed = rows.find((row) => row.engine === "Trace").id;
+  const { counters: all } = await ask(page, `sessions/${counted}/profile`);
+  const { mangled, data: kernels } = await ask(page, `sessions/${timed}/kernels?limit=100`);
+  const symbol = mangled.find((name) => all.some((row) => row.kernel_symbol === name) && /matmul/.test(name));
+  const wanted = all.filter((row) => row.kernel_symbol === symbol);
+  check(wanted.length > 5, `counters: ${wanted.length} of ${symbol}`);
+  for (const session of [timed, rows.find((row) => row.engine === "PcSampling").id]) {
+    const at = session === timed ? kernels : (await ask(page, `sessions/${session}/kernels?limit=100`)).data;
+    const names = session === timed ? mangled : (await ask(page, `sessions/${session}/kernels?limit=100`)).mangled;
+    await open(page, `/sessions/${session}/kernels/${at.name_id[at.name.indexOf(names.indexOf(symbol))]}`);
+    await page.getByRole("region", { name: "Hardware counters" }).locator("tbody tr").first().waitFor();
+    const from = await page.locator(".from-passes").innerText();
+    check(/Counters: pass 4, RangeProfiler/.test(from), `counters: which pass has them: ${from}`);
+    const shown = await page.getByRole("region", { name: "Hardware counters" }).locator("tbody tr").evaluateAll((all) => all.map((row) => ({ text: row.innerText, cells: [...row.querySelectorAll("td[title]")].map((cell) => cell.title.replace(/[^\d.]/g, "")) })));
+    check(shown.length === wanted.length, `counters: ${shown.length} rows of ${wanted.length}`);
+    for (const { metric, values, mean, least, most } of wanted) {
+      const row = shown.find(({ text }) => text.includes(metric));
+      check(row?.cells.join() === [values, mean, least, most].join(), `counters: ${metric} is ${[values, mean, least, most]}, not ${row?.cells}`);
+    }
+    await t.shots(page, `run-counters-${session === timed ? "timed" : "sampled"}`, { judged: true });
+  }
+}
+
 /** Each process has a strip in the group of its host, at its time on the common clock; a click leads to it. */
 async function onOneClock(page) {
   const groups = page.locator(".ranks section");
@@ -131,7 +175,7 @@ try {
   server.upload(key, `${data}_engines`);
   for (let n = 0; n < RANKS; n++) await rank(key, n);
   await until(page, async (wanted) => (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.filter((row) => row.analyzed).length === wanted, RANKS + 4);
-  await t.walk(page, { passes, ranks });
+  await t.walk(page, { passes, ranks, counters }, key);
 } finally {
   await browser.close();
   await server.stop();
