@@ -24,6 +24,7 @@ export const flameText = {
   own: (time: string) => `${time} itself`,
   origins: "What the colours mean",
   origin: { python: "Python", framework: "framework", gpu: "CUDA and GPU libraries", source: "the program's own code", library: "other libraries", work: "calls that wait, and work of the GPU" } as Record<string, string>,
+  originSamples: (samples: string) => `${samples} ${samples === "1" ? "sample" : "samples"} in stacks with such a frame`,
   originText: (time: string, exactly: string) => `${time} in stacks with such a frame (${exactly})`,
   frame: "Frame",
   self: "Self",

@@ -1,6 +1,6 @@
 // Range.tsx - what happened in the marked range, below the timeline and as wide as it: sums, and
 // tables of kernels, copies, waits and scopes that can be sorted and copied.
-import { useContext, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { client } from "../api/client";
 import { mangledOf, nameOf, rowsOf, shortOf } from "../api/columns";
 import { bytes, count, duration, exact, percent } from "../format/format";
@@ -17,7 +17,7 @@ import { MakeBookmark } from "./BookmarkList";
 import type { Engine } from "./engine";
 import { foundOf, waitsOf, type Found } from "./events";
 import { KIND, listOf, type Lane } from "./lanes";
-import { OutsideContext } from "./outside";
+import { RangeFlame } from "./RangeFlame";
 import { byLine, byName, csvOf, stacksOfWaits, type RangeRow } from "./rangeRows";
 import { LineButton } from "./Stack";
 import { useAsked } from "./use";
@@ -28,7 +28,6 @@ const LANES = 256;
 const TABLES = ["kernels", "copies", "waits", "lines", "scopes"] as const;
 const TABS = [...TABLES, "flame"] as const;
 type Table_ = (typeof TABLES)[number];
-type Tab = (typeof TABS)[number];
 
 const sum = (values: readonly (number | null)[]): number => values.reduce<number>((a, b) => a + (b ?? 0), 0);
 
@@ -149,13 +148,12 @@ function Rows({ session, rows, caption }: { session: string; rows: RangeRow[]; c
 
 export function Range({ engine, range }: { engine: Engine; range: View }) {
   const asked = useAsked(`${engine.session} ${range.from} ${range.to}`, (signal) => numbersOf(engine, range, signal));
-  const { Flame } = useContext(OutsideContext);
   const [wanted, setTab] = useQuery("of");
   const n = asked.data;
   const length = range.to - range.from;
   const tab = TABS.find((one) => one === wanted) ?? TABLES.find((one) => n?.rows[one].length) ?? "kernels";
   const rows = tab === "flame" ? [] : (n?.rows[tab] ?? []);
-  const size = (of: Tab): number => (of === "flame" ? (n?.stacks.length ?? 0) : (n?.rows[of].length ?? 0));
+  const size = (of: Table_): number => n?.rows[of].length ?? 0;
   const calls = (of: Table_): number => sum(n?.rows[of].map((row) => row.calls) ?? []);
   const time = (of: Table_): number => sum(n?.rows[of].map((row) => row.total) ?? []);
   const fact = (label: string, title: string, value: string, note = "") => (
@@ -181,14 +179,14 @@ export function Range({ engine, range }: { engine: Engine; range: View }) {
       </dl>
       <div className="row">
         <Choices label={text.rangeOf} value={tab} options={TABS.map((value) => ({ value, label: `${text.rangeTabs[value]}${n && value !== "flame" ? ` · ${text.rangeCounts[value](count(size(value)))}` : ""}` }))} onChange={setTab} />
-        {n?.cut[tab] && <span className="quiet small">{text.waitsCut(count(EVENTS))}</span>}
+        {n?.cut[tab] && tab !== "flame" && <span className="quiet small">{text.waitsCut(count(EVENTS))}</span>}
         {rows.length > 0 && (
           <span className="end">
             <CopyButton text={csvOf(rows)} label={text.copyCsv} />
           </span>
         )}
       </div>
-      {n && tab === "flame" && Flame && (n.stacks.length > 0 ? <Flame stacks={n.stacks} name={text.rangeFlame} /> : <p className="quiet">{text.noneHere}</p>)}
+      {n && tab === "flame" && <RangeFlame engine={engine} range={range} waits={n.stacks} cut={n.cut.flame} />}
       {n && tab !== "flame" && (rows.length > 0 ? <Rows session={engine.session} rows={rows} caption={tab === "kernels" ? text.top : text.rangeTabs[tab]} /> : <p className="quiet">{text.noneHere}</p>)}
     </>
   );

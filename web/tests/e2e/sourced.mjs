@@ -4,6 +4,7 @@
 //   node tests/e2e/sourced.mjs BIN DATA OUT
 import path from "node:path";
 import { finished, makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
+import { rangeFlame } from "./steps_range.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { bookmarks } from "./steps_bookmarks.mjs";
 
@@ -288,7 +289,7 @@ try {
   await details.getByRole("button", { name: "Flame", exact: true }).click();
   await details.locator("canvas").waitFor();
   check(query("of") === "flame", "range: the tab is in the address");
-  await shots("sourced-range-flame");
+  await rangeFlame({ page, details, rows, shots, check, range: { from, to }, threads, waits: inside });
 
   await definition(key);
 

@@ -1,6 +1,6 @@
 // Origins.tsx - what the colours of a flame graph mean, with the time that each origin's own frames take.
 import { useMemo } from "react";
-import { duration, exact, percent } from "../../format/format";
+import { count, duration, exact, percent } from "../../format/format";
 import { flameText as text } from "../../text/flame";
 import { ORIGINS, originOf, TONE, type Origin } from "./origin";
 import type { Stack } from "./tree";
@@ -20,13 +20,14 @@ export function timesOf(stacks: readonly Stack[]): Map<Origin, number> {
   return times;
 }
 
-export function Origins({ stacks }: { stacks: readonly Stack[] }) {
+/** samples: the stacks have numbers of samples in place of times. */
+export function Origins({ stacks, samples = false }: { stacks: readonly Stack[]; samples?: boolean }) {
   const times = useMemo(() => timesOf(stacks), [stacks]);
   const all = stacks.reduce((sum, { ns }) => sum + ns, 0);
   return (
     <p className="row small flame-origins" role="group" aria-label={text.origins}>
       {ORIGINS.filter((origin) => times.has(origin)).map((origin) => (
-        <span key={origin} title={text.originText(duration(times.get(origin)), exact(times.get(origin), "ns"))}>
+        <span key={origin} title={samples ? text.originSamples(count(times.get(origin))) : text.originText(duration(times.get(origin)), exact(times.get(origin), "ns"))}>
           <svg viewBox="0 0 10 10" aria-hidden="true">
             <rect style={{ fill: `var(--event-${TONE[origin] + 1})` }} width="10" height="10" />
           </svg>

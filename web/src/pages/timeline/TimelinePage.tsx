@@ -4,7 +4,7 @@ import { useMemo, useState } from "react";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
 import { who } from "../../api/who";
-import { percent, UNKNOWN } from "../../format/format";
+import { count, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { useQuery, usePlace, withQuery } from "../../router/router";
 import { timelineText as text } from "../../text/timeline";
@@ -25,14 +25,22 @@ import type { TabProps } from "../session/tabs";
 const LISTED = 200; // the server's limit for a list of sessions
 export const RANKS_MOST = 64;
 
-function Flame({ stacks, name }: { stacks: readonly FlameStack[]; name: string }) {
+interface FlameProps {
+  stacks: readonly FlameStack[];
+  name: string;
+  samples: boolean; // the stacks have numbers of samples
+  fullOf: (name: string) => string;
+}
+
+function Flame({ stacks, name, samples, fullOf }: FlameProps) {
   const tree = useMemo(() => treeOf(stacks, name, false), [stacks, name]);
   const [focus, setFocus] = useState(0);
   const [chosen, setChosen] = useState(0);
+  const number = (node: number): string => text.flameSamples(count(tree[node]!.total), percent(tree[0]!.total ? tree[node]!.total / tree[0]!.total : null), count(tree[node]!.self));
   return (
     <>
-      <Icicle tree={tree} label={name} focus={tree[focus] ? focus : 0} onFocus={setFocus} found={null} chosen={chosen} onChoose={setChosen} tone={toneOf} />
-      <Origins stacks={stacks} />
+      <Icicle tree={tree} label={name} fullOf={fullOf} caption={samples ? number : undefined} focus={tree[focus] ? focus : 0} onFocus={setFocus} found={null} chosen={chosen} onChoose={setChosen} tone={toneOf} />
+      <Origins stacks={stacks} samples={samples} />
     </>
   );
 }
