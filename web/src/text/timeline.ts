@@ -84,7 +84,7 @@ export const timelineText = {
   flameOf: "Stacks of",
   flames: { gpu: "GPU time", waits: "Host waits", samples: "Host samples" } as Record<"gpu" | "waits" | "samples", string>,
   flamesInRange: { gpu: "GPU time of the range's kernels, by launch", waits: "Host waits in the range", samples: "Samples of host threads in the range" } as Record<"gpu" | "waits" | "samples", string>,
-  flameSamples: (samples: string, part: string, own: string) => `${samples} ${samples === "1" ? "sample" : "samples"} · ${part} · ${own} of its own`,
+  flameSamples: (samples: string, part: string, own: string) => `${samples} ${samples === "1" ? "sample" : "samples"} · ${part} · ${own} itself`,
   firstSamples: (most: string) => `the first ${most} samples`,
   longestKernels: (most: string) => `the ${most} longest kernels`,
   copyStacks: "Copy stacks",
