@@ -69,7 +69,7 @@ async function statesOf() {
     `/trends?name=${encodeURIComponent(mangled[data.name[0]])}`,
     ...(run ? [`/runs/${run}`] : []),
     ...["/?view=table", "/trends?kind=scope", "/trends?kind=app", "/sums?kind=scope", "/sums?kind=line"],
-    ...["timeline?range=1000000000-1200000000", "kernels?search=float", "kernels?group=template"].map((view) => `/sessions/${longest.id}/${view}`),
+    ...["timeline?range=1000000000-1200000000", "timeline?range=2000000000-3000000000&of=flame", "kernels?search=float", "kernels?group=template"].map((view) => `/sessions/${longest.id}/${view}`),
   ];
 }
 

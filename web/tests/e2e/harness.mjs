@@ -173,20 +173,21 @@ class Harness {
     this.#views++;
   };
 
-  /** Takes pictures of the page: at the desk's width from top to bottom, and as wider screens show it. */
+  /** Takes pictures of the page: at the desk's width from top to bottom, and as wider screens show it. judged: everything that a
+   * person sees is whole in both themes at each width. */
   shots = async (page, name, { judged = false } = {}) => {
     for (const size of DESKS) {
       await page.setViewportSize(size);
-      for (const wanted of themes(size === DESK)) {
+      for (const wanted of themes(judged || size === DESK)) {
         await this.theme(page, wanted);
         if (size === DESK) await this.accessible(page, `${name} ${wanted}`, { colours: wanted === "light" });
         await shoot(page, { path: path.join(this.#out, `${name}-${size.width}-${wanted}.png`), scale: "css", fullPage: size === DESK });
+        if (judged) {
+          await this.legible(page, `${name} at ${size.width}, ${wanted}`);
+          await this.whole(page, `${name} at ${size.width}, ${wanted}`);
+        }
       }
       this.check(await this.#narrow(page), `${name}: wider than the page at ${size.width}`);
-      if (judged) {
-        await this.legible(page, `${name} at ${size.width}`);
-        await this.whole(page, `${name} at ${size.width}`);
-      }
     }
     await page.setViewportSize(DESK);
   };

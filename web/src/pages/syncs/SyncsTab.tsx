@@ -44,6 +44,7 @@ const longest = (session: string): Column<SyncLine> => ({
 const keyOf = (line: SyncLine): string => `${line.file}:${line.line}`;
 
 const KINDS = 3; // of calls that are shown
+const PLACE = { minWidth: "10.25rem" } as const; // "train_loop.cu:235" on one line
 const ONE_LINE = { whiteSpace: "nowrap" } as const; // a row of several kinds has no more lines than kinds
 
 /** The kinds of calls that waited at a line, each with its time. */
@@ -66,7 +67,7 @@ const columnsFor = (session: string, vendor: string, short: ReadonlyMap<string, 
   {
     label: head.place,
     show: (line) => (
-      <>
+      <div style={PLACE}>
         {line.file ? (
           <button type="button" className="place" title={line.file} onClick={() => onLine(keyOf(line))}>
             {line.place}
@@ -79,7 +80,7 @@ const columnsFor = (session: string, vendor: string, short: ReadonlyMap<string, 
             <Name short={short.get(line.function) ?? line.function} full={line.function} />
           </div>
         )}
-      </>
+      </div>
     ),
   },
   { label: head.what, show: (line) => <Called line={line} vendor={vendor} /> },
