@@ -293,7 +293,7 @@ def nvdisasm_is_there():
 
 # The rows say what an engine lacks after the program's first use of the GPU, as the message engine.late says it; None: nothing.
 LATE = {"Monitor": None, "Sync": None, "Trace": None, "RangeProfiler": None, "PcSampling": "is sampled",
-        "SassMetrics": "kernels of graphs", "Deep": "sampled and counted", "PmSampling": "of the devices"}
+        "SassMetrics": "kernels of graphs", "Deep": "sampled and counted", "PmSampling": "sampled only if its context is current"}
 
 
 def begun_late(lab, engine, launches):
