@@ -14,7 +14,7 @@ export const profile = {
   values: "Values",
   cell: (mean: string, least: string, most: string, values: string) => `mean ${mean}, least ${least}, most ${most}, ${values} ${values === "1" ? "value" : "values"}`,
   columns: "What the columns are",
-  /** Metrics of the engines' own sets (src/backend/nvidia/engine/metric_sets.def); other metrics keep the driver's name. */
+  /** Metrics of the engines' own sets (src/backend/nvidia/library/metric_sets.def); other metrics keep the driver's name. */
   metrics: {
     "gr__cycles_active.avg.pct_of_peak_sustained_elapsed": "GPU active",
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed": "SMs active",
