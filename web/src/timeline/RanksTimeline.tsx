@@ -11,6 +11,7 @@ import { timelineText as text } from "../text/timeline";
 import { KeySheet, ProblemView } from "../ui/parts";
 import { exactTime } from "./axis";
 import { Canvases, useCanvases } from "./Canvases";
+import { Failed } from "./Failed";
 import { fullOf } from "./Details";
 import type { Engine } from "./engine";
 import { groupOfRank, KIND, type Group, type Lane, type Owners } from "./lanes";
@@ -196,14 +197,7 @@ function Status({ engine, lanes, loading }: { engine: Engine; lanes: number; loa
         {text.summary(exactTime(Math.max(shown.bounds.from, shown.view.from)), exactTime(Math.min(shown.bounds.to, shown.view.to)), String(lanes))}
       </span>
       <span className="quiet">{shown.pending > 0 || loading ? text.loading : text.loaded}</span>
-      {shown.problem && (
-        <span className="tl-problem" role="alert">
-          {text.problem} {shown.problem.message}{" "}
-          <button type="button" className="button" onClick={() => engine.again()}>
-            {text.again}
-          </button>
-        </span>
-      )}
+      <Failed engine={engine} />
     </div>
   );
 }

@@ -19,6 +19,7 @@ import { token } from "../ui/theme";
 import { exactTime } from "./axis";
 import { BookmarkList, BookmarksContext, BookmarkTip, ListButton, useBookmarks, useList } from "./BookmarkList";
 import { Canvases, useCanvases } from "./Canvases";
+import { Failed } from "./Failed";
 import { coloursOf } from "./colours";
 import { Details, fullOf, laneTitle, titleOf } from "./Details";
 import { Engine } from "./engine";
@@ -234,14 +235,7 @@ function Status({ engine, lanes, missing }: { engine: Engine; lanes: number; mis
       <span className="hidden-label" aria-live="polite">
         {selected && lane ? `${lane.kind === KIND.mark ? text.selectedMark(titleOf(engine, selected), exactTime(selected.hit.start)) : text.selected(titleOf(engine, selected), exactTime(selected.hit.start), duration(selected.hit.duration))}; ${laneTitle(engine, lane)}` : ""}
       </span>
-      {shown.problem && (
-        <span className="tl-problem" role="alert">
-          {text.problem} {shown.problem.message}{" "}
-          <button type="button" className="button" onClick={() => engine.again()}>
-            {text.again}
-          </button>
-        </span>
-      )}
+      <Failed engine={engine} />
     </div>
   );
 }

@@ -56,6 +56,15 @@ static json_t *report_of_session(const char *session)
     return report_parse(report_ok(tmpdir_path(session), GPUFL_REPORT_JSON, 120, false));
 }
 
+/* Returns the whole report as text, to be freed. */
+static char *full_text(const char *session)
+{
+    struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);
+    o.width = 120;
+    o.full = true;
+    return report_with(tmpdir_path(session), &o, 0);
+}
+
 static const char vec[] = "import triton\n"
                           "\n"
                           "@triton.autotune(configs=[],\n"
@@ -99,10 +108,7 @@ TEST(functions_below_the_mark)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(place_of(report, rows[i].kernel), rows[i].place);
     json_decref(report);
-    struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);
-    o.width = 120;
-    o.full = true;
-    char *text = report_with(tmpdir_path("vec"), &o, 0);
+    char *text = full_text("vec");
     assert_non_null(strstr(text, "Top kernel: add (vec.py:6), "));
     assert_non_null(strstr(text, "vec.py:13   scale\n"));
     assert_non_null(strstr(text, "            plain\n"));
@@ -145,10 +151,7 @@ TEST(long_names_of_files)
                "@triton.jit\ndef add(x):\n");
     put_source(&p, "/src/kernels\u00e9s_of_the_attention_block.py", "@triton.jit\ndef scale(x):\n");
     program_write(&p);
-    struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);
-    o.width = 120;
-    o.full = true;
-    char *text = report_with(tmpdir_path("long"), &o, 0);
+    char *text = full_text("long");
     assert_non_null(strstr(text, "cjasd7ym….py:2  add\n"));
     assert_non_null(strstr(text, "kernels….py:2   scale\n"));
     free(text);
