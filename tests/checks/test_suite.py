@@ -60,6 +60,16 @@ class Suite(unittest.TestCase):
             self.assertEqual((code, names), (1, ""), said)
             self.assertNotIn("once more", said)
 
+    def test_leaks_after_a_failed_case_are_no_report_of_their_own(self):
+        leak = "echo '==7==ERROR: LeakSanitizer: detected memory leaks'; echo 'SUMMARY: AddressSanitizer: 40 byte(s) leaked in 1 allocation(s).'; exit 1"
+        code, said, names = self.run_suite(a="true", b=ONCE % f"echo '[  FAILED  ] takes_turns'; {leak}")
+        self.assertEqual((code, names), (0, "b\n"), said)
+        overflow = "echo 'SUMMARY: AddressSanitizer: heap-buffer-overflow'; exit 1"
+        for fault in (leak, f"echo '[  FAILED  ] takes_turns'; {overflow}"):
+            code, said, names = self.run_suite(a="true", b=ONCE % fault)
+            self.assertEqual((code, names), (1, ""), said)
+            self.assertNotIn("once more", said)
+
     def test_the_second_run_waits_for_its_own_call(self):
         parts = (["--first"], ["--again"])
         code, said, names = self.run_suite(parts=parts, a="true", b=ONCE % "echo why; exit 1")

@@ -76,9 +76,10 @@ TEST(takes_turns_with_a_thread)
     int64_t samples = int_at(r.report, "ledger.samples_recorded");
     assert_in_range(samples, g.samples - g.samples / 20, g.samples);
     assert_true(int_at(r.report, "windows.kernels_opened") > 0);
-    /* That thread may be inside a launch when the session ends, in a window. */
-    int64_t launches = int_at(r.report, "ledger.launches");
-    assert_in_range(launches - int_at(r.report, "ledger.kernels_recorded"), 0, 1);
+    /* That thread may be inside one launch when the last window ends: then its record is taken or
+     * not, and so is its count, because only launches that return in the window count. */
+    int64_t recorded = int_at(r.report, "ledger.kernels_recorded");
+    assert_in_range(int_at(r.report, "ledger.launches") - recorded + 1, 0, 2);
     run_free(&r);
 }
 
