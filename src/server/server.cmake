@@ -32,7 +32,6 @@ gpufl_module(server-parts
     request/rows.c
     request/session_ref.c
     common/proxies.c
-    common/gzip_doc.c
     common/pages.c
     server.c
     common/sql_gate.c

@@ -7,7 +7,7 @@
 #include "analyze/compare/trees.h"
 #include "base/alloc.h"
 #include "server/analysis/analysis.h"
-#include "server/common/gzip_doc.h"
+#include "server/analysis/gzip_doc.h"
 #include "server/request/ids_list.h"
 
 #include <string.h>

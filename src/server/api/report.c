@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "server/analysis/analysis.h"
-#include "server/common/gzip_doc.h"
+#include "server/analysis/gzip_doc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* gzip_doc.h - reads documents of the small tables, which are stored as gzip. [any] */
-#ifndef GPUFL_SERVER_COMMON_GZIP_DOC_H
-#define GPUFL_SERVER_COMMON_GZIP_DOC_H
+#ifndef GPUFL_SERVER_ANALYSIS_GZIP_DOC_H
+#define GPUFL_SERVER_ANALYSIS_GZIP_DOC_H
 
 #include "base/buf.h"
 #include "meta/meta.h"

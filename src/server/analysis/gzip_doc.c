@@ -1,5 +1,5 @@
 /* gzip_doc.c - see gzip_doc.h. */
-#include "server/common/gzip_doc.h"
+#include "server/analysis/gzip_doc.h"
 
 #include "base/err.h"
 #include "base/zmem.h"
