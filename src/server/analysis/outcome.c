@@ -5,6 +5,7 @@
 #include "base/intern.h"
 #include "meta/together.h"
 #include "server/analysis/columns_report.h"
+#include "server/analysis/gzip_doc.h"
 #include "server/analysis/rollup_rows.h"
 #include "server/analysis/rows.h"
 
@@ -12,11 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <zlib.h>
 
 enum {
     MEMORY = 512 << 20, /* of one session's rows for tables */
-    LEVEL = 4,          /* of gzip: 5 takes a third longer for a twentieth fewer bytes */
     RULES_BY_HAND = 6,  /* raised when a rule's code changes its findings, or what is stored */
 };
 
@@ -43,24 +42,6 @@ static int64_t now_real(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Packs a text. z: a stream of gzip, at its beginning. */
-static int pack(z_stream *z, const char *text, size_t len, struct region *memory,
-                struct meta_bytes *out)
-{
-    size_t room = compressBound(len) + 64;
-    char *bytes = region_take(memory, room);
-    if (!bytes)
-        return GPUFL_E_NOMEM;
-    z->next_in = (Bytef *)(uintptr_t)text;
-    z->avail_in = (uInt)len;
-    z->next_out = (Bytef *)bytes;
-    z->avail_out = (uInt)room;
-    int rc = deflate(z, Z_FINISH);
-    *out = (struct meta_bytes){bytes, room - z->avail_out};
-    deflateReset(z);
-    return rc == Z_STREAM_END ? 0 : GPUFL_E_FULL;
-}
-
 static uint64_t rows_of(const struct report *r)
 {
     uint64_t rows = 0;
@@ -72,7 +53,7 @@ static uint64_t rows_of(const struct report *r)
 struct document_kind {
     const char *name;
     int (*make)(const struct report *, char **, size_t *);
-    bool findings; /* belong to it */
+    bool report; /* findings belong to it, and parts of it are read */
 };
 
 static const struct document_kind kinds[DOCUMENTS] = {
@@ -99,9 +80,9 @@ static int make_document(struct outcome *o, const struct report *r,
                                      .final = o->final,
                                      .encoding = "gzip"};
     if (rc == 0)
-        rc = pack(z, text, len, &o->memory, &d->head.body);
+        rc = gzip_doc_pack(z, text, len, kind->report, &o->memory, &d->head.body);
     free(text); /* NOLINT: stdio's own */
-    if (!rc && kind->findings)
+    if (!rc && kind->report)
         rc = analysis_findings(r, o->session, &o->memory, &d->findings, &d->count);
     o->document_count += !rc;
     return rc;
@@ -118,13 +99,12 @@ static void make_growth(struct outcome *o, const struct report *r)
                                      .busy = analysis_busy(r)};
 }
 
-/* Makes them with one stream, whose tables cost as much as a short document. */
 static int make_documents(struct outcome *o, const struct report *r)
 {
-    z_stream z = {0};
-    int rc = 0;
-    if (deflateInit2(&z, LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        return GPUFL_E_NOMEM;
+    z_stream z;
+    int rc = gzip_doc_stream(&z);
+    if (rc)
+        return rc;
     for (size_t i = 0; rc == 0 && i < DOCUMENTS; i++)
         rc = make_document(o, r, &kinds[i], &z);
     deflateEnd(&z);

@@ -2,7 +2,7 @@
  *
  * The report is made when a session ends, and now and then while it runs (analysis.h), and
  * stored as gzip. A part is cut out of it by its keys (docs/report.md), so that a page loads
- * what it shows. */
+ * what it shows; large members that the part does not have are not inflated (gzip_doc.h). */
 #include "server/request/handlers.h"
 #include "server/request/parts.h"
 
@@ -222,6 +222,13 @@ static bool put_key(struct json *j, const char *key, struct json_value v, void *
     return true;
 }
 
+/* Returns true if the section `keys` needs a member of the report. */
+static bool section_has(const char *key, const void *keys)
+{
+    char without[64];
+    return wanted(keys, key, without);
+}
+
 static int put_section(struct json_out *out, const char *keys, const struct buf *report)
 {
     struct splice s = {.out = out, .keys = keys};
@@ -237,7 +244,7 @@ static void send_section(struct call *c, const struct meta_analysis *a, const ch
     int rc = 0;
     buf_init(&report, DOCUMENT_MAX);
     if (strcmp(a->encoding, "gzip") == 0)
-        rc = gzip_doc_open(&a->body, &report);
+        rc = gzip_doc_open_members(&a->body, section_has, keys, &report);
     else
         buf_put(&report, a->body.data, a->body.len);
     call_json(c, &j);

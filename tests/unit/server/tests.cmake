@@ -33,6 +33,7 @@ if(TARGET gpufl-intake)
   gpufl_test(analysis DEPS server-analysis PkgConfig::JANSSON)
   gpufl_test(outcome DEPS server-analysis PkgConfig::JANSSON)
   gpufl_test(burst DEPS server-analysis)
+  gpufl_test(gzip_doc DEPS server-analysis PkgConfig::JANSSON ZLIB::ZLIB)
   add_dependencies(test-unit-server-columns_report gpufl-main)
 endif()
 
