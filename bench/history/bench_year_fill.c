@@ -4,6 +4,8 @@
  *
  *   bench_year_fill FOLDER WORKSPACE [SESSIONS [APPS [HOSTS]]]     100000 50 100 by default
  *
+ * As for the server, GPUFL_SERVER_COLUMNS may name a ClickHouse, which then has the history.
+ *
  * With 0 sessions it adds nothing, but the store brings a history of an older version into the
  * form in which the next session would leave it.
  *
@@ -141,14 +143,15 @@ static void rows_init(struct rows *r)
 
 static void fill_history(const char *folder, const struct year *y)
 {
-    const struct store_ops *ops = &store_duckdb;
+    const char *url = getenv("GPUFL_SERVER_COLUMNS");
+    const struct store_ops *ops = url ? &store_clickhouse : &store_duckdb;
     struct rows *rows = calloc(TOGETHER, sizeof *rows);
     struct store_history of[TOGETHER];
     struct store *s;
     struct err e = {0};
     if (!rows)
         exit(1);
-    must(ops->open(&s, &(struct store_config){.data = folder}, &e), &e);
+    must(ops->open(&s, &(struct store_config){.data = folder, .url = url}, &e), &e);
     for (int done = 0; done < y->sessions;) {
         size_t n = 0;
         for (; n < TOGETHER && done < y->sessions; n++, done++) {

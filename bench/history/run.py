@@ -8,9 +8,10 @@ server: median and greatest wait, the server's processor time for one answer, by
 all servers are the same (fractions may differ by --nearly of their value). With --json the figures
 go to a file. With --check the exit status is 1 if a median is above --within ms, or answers differ.
 
-  bench/history/run.py [--build DIR] [--server FILE ...] [--sessions N] [--apps N] [--hosts N] [--asks N] [--keep FOLDER] [--check]
+  bench/history/run.py [--build DIR] [--server FILE ...] [--sessions N] [--apps N] [--hosts N] [--asks N] [--keep FOLDER | --clickhouse] [--check]
 
-With --keep the filled folder is kept there, and used again.
+With --keep the filled folder is kept there, and used again. With --clickhouse the history is in a clickhouse-server of the
+benchmark's own, which all servers ask; its processor time for one answer is printed too.
 """
 import argparse
 import contextlib
@@ -26,8 +27,9 @@ import time
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
-from served import Server, percentile  # noqa: E402
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "e2e")]
+import clickhouse  # noqa: E402
+from served import Server, percentile, processor_time  # noqa: E402
 
 FIRST, DAYS = 20001, 365  # as bench/meta/year.h
 DAY_NS = 86400 * 10**9
@@ -44,6 +46,7 @@ def options():
     parser.add_argument("--asks", type=int, default=20, help="times that each question is asked")
     parser.add_argument("--only", default="", metavar="TEXT", help="only questions whose address contains this")
     parser.add_argument("--keep", metavar="FOLDER", help="where the filled data folder is kept, and used again")
+    parser.add_argument("--clickhouse", action="store_true", help="the history is in ClickHouse, not in files")
     parser.add_argument("--nearly", type=float, default=1e-9, metavar="PART", help="numbers that differ by less are the same")
     parser.add_argument("--within", type=float, default=100, metavar="MS", help="with --check: the greatest median")
     parser.add_argument("--json", metavar="FILE", help="where the figures go")
@@ -146,17 +149,20 @@ def ask(server, address):
     return took, text
 
 
-def measure(o, servers, page, address):
+def measure(o, servers, store, page, address):
     """Asks all servers in turn; returns their figures."""
     texts = [ask(server, address)[1] for server in servers]  # the first answers also warm caches
     waits, used = [[] for _ in servers], [0.0 for _ in servers]
+    before = processor_time(store.process.pid) if store else 0
     for _ in range(o.asks):
         for i, server in enumerate(servers):
             cpu = server.cpu()
             waits[i].append(ask(server, address)[0])
             used[i] += server.cpu() - cpu
+    store_ms = round((processor_time(store.process.pid) - before) * 1e3 / o.asks / len(servers), 1) if store else None
     answers = [json.loads(text) for text in texts if text is not None]
-    result = {"page": page, "address": urllib.parse.unquote(address), "same": all(same(answers[0], a, o.nearly) for a in answers), "servers": []}
+    result = {"page": page, "address": urllib.parse.unquote(address), "same": all(same(answers[0], a, o.nearly) for a in answers),
+              "store_cpu_ms": store_ms, "servers": []}
     for text, took, cpu in zip(texts, waits, used):
         result["servers"].append(text and {"p50_ms": round(percentile(took, 50) * 1e3, 1), "most_ms": round(max(took) * 1e3, 1),
                                            "cpu_ms": round(cpu * 1e3 / o.asks, 1), "bytes": len(text)})
@@ -166,6 +172,8 @@ def measure(o, servers, page, address):
 def show(result):
     parts = [f"p50 {s['p50_ms']:7.1f}  most {s['most_ms']:7.1f}  cpu {s['cpu_ms']:6.1f}  {s['bytes']:8}" if s else f"{'no such address':>50}"
              for s in result["servers"]]
+    if result["store_cpu_ms"] is not None:
+        parts.append(f"store's cpu {result['store_cpu_ms']:6.1f}")
     print(f"{result['page']:6} {result['address'][7:]:100.100} {'  |  '.join(parts)}{'' if result['same'] else '   DIFFERENT'}", flush=True)
     return result
 
@@ -173,19 +181,23 @@ def show(result):
 def main(o):
     o.server = o.server or [f"{o.build}/bin/gpufl-server"]
     with contextlib.ExitStack() as stack:
+        store = stack.enter_context(clickhouse.ClickHouse()) if o.clickhouse else None
+        if store:
+            os.environ["GPUFL_SERVER_COLUMNS"] = store.url
         made = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gpufl-year-")))
         source = pathlib.Path(o.keep) if o.keep else made / "year"
         source.mkdir(exist_ok=True)
         key, servers = filled(o, source), []
         for i, program in enumerate(o.server):
             shutil.copytree(source / "data", made / f"data-{i}")
-            bring_up(program, made / f"data-{i}")
+            if not store:
+                bring_up(program, made / f"data-{i}")
             server = Server(o.build, str(made / f"data-{i}"), program=program, key=key)
             stack.callback(server.close)
             server.until("/readyz", lambda answer: True)
             servers.append(server)
         print(f"{o.sessions} sessions, load average {os.getloadavg()[0]:.1f}, servers: {' '.join(o.server)}")
-        results = [show(measure(o, servers, page, address)) for page, address in questions() if o.only in address]
+        results = [show(measure(o, servers, store, page, address)) for page, address in questions() if o.only in address]
         print(f"memory, MiB: {' '.join(str(round(server.peak() / 2**20)) for server in servers)}; load average {os.getloadavg()[0]:.1f}")
     if o.json:
         pathlib.Path(o.json).write_text(json.dumps(results, indent=2))
