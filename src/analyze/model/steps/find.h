@@ -49,8 +49,9 @@ struct step_likeness {
  * GPUFL_E_NOMEM. */
 int step_sequence_init(struct step_sequence *q, uint32_t device);
 void step_sequence_fini(struct step_sequence *q);
-/* Returns the index of the first kernel that begins at that time or later. */
-size_t step_sequence_place(const struct step_sequence *q, int64_t time);
+/* Returns the index of the first kernel that begins at that time or later. from: an index that is
+ * not after that kernel, such as the place of an earlier time; the search is fast if it is near. */
+size_t step_sequence_place(const struct step_sequence *q, size_t from, int64_t time);
 
 /* Compares steps by how often each kernel runs in them. cuts: n + 1 indexes. alike: n results, or
  * NULL. 0 or GPUFL_E_NOMEM. */

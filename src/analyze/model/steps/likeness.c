@@ -35,9 +35,21 @@ void step_sequence_fini(struct step_sequence *q)
     *q = (struct step_sequence){0};
 }
 
-size_t step_sequence_place(const struct step_sequence *q, int64_t time)
+static bool begins_before(const struct step_sequence *q, size_t place, int64_t time)
 {
-    return ORDER_PLACE(q->count, i, q->rows->items[q->at[i]].start < time);
+    return q->rows->items[q->at[place]].start < time;
+}
+
+/* Looks at places that are ever farther from the last one, and then between two of these. */
+size_t step_sequence_place(const struct step_sequence *q, size_t from, int64_t time)
+{
+    size_t low = from, far = 1;
+    while (far <= q->count - low && begins_before(q, low + far - 1, time)) {
+        low += far;
+        far *= 2;
+    }
+    size_t within = far < q->count - low ? far : q->count - low;
+    return low + ORDER_PLACE(within, i, begins_before(q, low + i, time));
 }
 
 static int compare_sizes(const void *a, const void *b)

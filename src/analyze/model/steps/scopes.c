@@ -50,20 +50,23 @@ static int find_medians(struct candidate *c)
  * kernels. */
 static bool holds_steps(const struct candidate *c, const struct step_sequence *q)
 {
-    size_t inside = 0;
+    size_t inside = 0, from = 0;
     if (c->wall >= c->period / 2)
         return true;
-    for (size_t i = 0; i < c->count; i++)
-        inside +=
-            step_sequence_place(q, c->marks[i].end) - step_sequence_place(q, c->marks[i].start);
+    for (size_t i = 0; i < c->count; i++) {
+        from = step_sequence_place(q, from, c->marks[i].start);
+        inside += step_sequence_place(q, from, c->marks[i].end) - from;
+    }
     return 2 * inside >= q->count;
 }
 
+/* The scopes follow each other. */
 static void set_cuts(const struct candidate *c, const struct step_sequence *q, size_t *cuts)
 {
+    size_t from = 0;
     for (size_t i = 0; i < c->count; i++)
-        cuts[i] = step_sequence_place(q, c->marks[i].start);
-    cuts[c->count] = step_sequence_place(q, c->marks[c->count - 1].end);
+        cuts[i] = from = step_sequence_place(q, from, c->marks[i].start);
+    cuts[c->count] = step_sequence_place(q, from, c->marks[c->count - 1].end);
 }
 
 /* Returns true if x is the better choice: by its name, then by its length. */
