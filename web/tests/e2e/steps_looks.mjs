@@ -119,8 +119,10 @@ export async function loading({ page: before, t, origin, hf }) {
   t.check(waits.strip > 100 && waits.metrics.length >= 2 && waits.lanes.length > 5 && [...waits.metrics, ...waits.lanes].every((px) => px > 100), `timeline, loading: dashes of ${JSON.stringify(waits)} px`);
   release();
   await rest(page);
-  const here = await page.evaluate(dashes);
-  t.check(here.strip === 0 && [...here.metrics, ...here.lanes].every((px) => px === 0), `timeline, loaded: dashes of ${JSON.stringify(here)} px`);
+  const whole = ({ strip, metrics, lanes }) => strip === 0 && [...metrics, ...lanes].every((px) => px === 0);
+  let here = await page.evaluate(dashes);
+  for (const end = Date.now() + PATIENCE_MS; !whole(here) && Date.now() < end; here = await page.evaluate(dashes)) await page.waitForTimeout(100); // a metric's series may come after the lanes
+  t.check(whole(here), `timeline, loaded: dashes of ${JSON.stringify(here)} px`);
   await page.close();
 }
 
