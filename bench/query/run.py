@@ -5,9 +5,11 @@ A session of `gpufl sim` is sent with `gpufl upload`; when it is loaded and summ
 the server is started again. Cold: a request for the first time to a server that has just started (the system's page
 cache stays). Warm: the request --rounds times on one connection. Tiles: --tiles windows of every size at random places,
 1600 columns, all lanes. The same run measures `gpufl report` of the same files. The size on disk is listed by kind:
-rows, sums of kernels, the pyramid. Prints JSON.
+rows, sums of kernels, the pyramid. Prints JSON. Several builds get the log of the first one's `gpufl sim`; their servers run at
+the same time and answer each request one after the other, so that builds are compared under the same load. A server's processor
+time for one warm answer is printed too.
 
-  bench/query/run.py [--build DIR] [--kernels N] [--rounds N] [--tiles N]
+  bench/query/run.py [--build DIR ...] [--kernels N] [--rounds N] [--tiles N]
 """
 import argparse
 import csv
@@ -92,32 +94,45 @@ def stored(build, path, folder):
     return parts | {"rest": os.path.getsize(path) - sum(parts.values())}
 
 
-def load(o, folder):
-    """Loads the session into a server's folder; returns (path of its API, key, seconds of loading, length in ns, lanes,
-    bytes a kernel by part)."""
-    server = Server(o.build, f"{folder}/data", "--loaders", "1")
-    began = time.monotonic()
-    subprocess.run([f"{o.build}/bin/gpufl", "upload", "--quiet", "--server", server.url, f"{folder}/sim"], check=True,
-                   env={**os.environ, "GPUFL_API_KEY": server.key})
-    while server.metric("gpufl_loader_kernels_total") < o.kernels:
-        time.sleep(0.05)
-    loaded = time.monotonic() - began
-    rows = server.until("/api/v1/sessions", lambda answer: answer["rows"] and answer["rows"][0]["state"] == "ended")["rows"]
-    base = f"/api/v1/sessions/{rows[0]['id']}"
-    server.until(base + "/insights", lambda answer: answer["final"])
-    lanes = server.get(base + "/lanes")["data"]
-    length = max(lanes["last"])
-    key = server.key
-    server.close()
-    files = [p for p in pathlib.Path(f"{folder}/data").rglob("*.duckdb") if p.stem == rows[0]["id"]]
-    parts = {part: round(size / o.kernels, 2) for part, size in stored(o.build, files[0], folder).items()}
-    return base, key, loaded, length, lanes, parts
+class Loaded:
+    """A build's server with the session, in a folder of its own."""
+
+    def __init__(self, o, build, log, folder):
+        """Loads the session of the log, and measures `gpufl report` of the log."""
+        self.build, self.folder, self.asker = build, folder, None
+        server = Server(build, f"{folder}/data", "--loaders", "1")
+        began = time.monotonic()
+        subprocess.run([f"{build}/bin/gpufl", "upload", "--quiet", "--server", server.url, log], check=True,
+                       env={**os.environ, "GPUFL_API_KEY": server.key})
+        while server.metric("gpufl_loader_kernels_total") < o.kernels:
+            time.sleep(0.05)
+        loaded = time.monotonic() - began
+        rows = server.until("/api/v1/sessions", lambda answer: answer["rows"] and answer["rows"][0]["state"] == "ended")["rows"]
+        self.base = f"/api/v1/sessions/{rows[0]['id']}"
+        server.until(self.base + "/insights", lambda answer: answer["final"])
+        self.lanes = server.get(self.base + "/lanes")["data"]
+        self.key = server.key
+        server.close()
+        files = [p for p in pathlib.Path(f"{folder}/data").rglob("*.duckdb") if p.stem == rows[0]["id"]]
+        began = time.monotonic()
+        subprocess.run([f"{build}/bin/gpufl", "report", log], check=True, stdout=subprocess.DEVNULL)
+        self.result = {"build": str(build), "loaded_s": round(loaded, 1), "report_s": round(time.monotonic() - began, 2),
+                       "bytes_per_kernel": {part: round(size / o.kernels, 2) for part, size in stored(build, files[0], folder).items()},
+                       "questions": {}}
+
+    def start(self):
+        self.server = Server(self.build, f"{self.folder}/data", key=self.key)
+        self.asker = Asker(self.server)
+
+    def ask(self, path):
+        return self.asker.ask(self.base + path)
 
 
-def windows(o, base, length, lanes):
+def windows(o, lanes):
     """Yields what the timeline asks for a window over all lanes: sums and long events, or all events if the window is
     narrow."""
     chance, names = random.Random(1), ",".join(str(lane) for lane in lanes["lane"][:LANES])
+    length = max(lanes["last"])
     for _ in range(o.tiles):
         wide = length / 2 ** chance.uniform(0, 20)
         start = chance.uniform(0, length - wide)
@@ -125,42 +140,60 @@ def windows(o, base, length, lanes):
         finest = wide / COLUMNS
         level = (int(finest).bit_length() - 1 - TILE_SHIFT) // TILE_SHIFT_STEP
         if level < 0:
-            yield [f"{base}/events?{where}"]
+            yield [f"/events?{where}"]
             continue
         level = min(level, TILE_LEVELS - 1)
         step = max(1, int(finest / (1 << TILE_SHIFT + TILE_SHIFT_STEP * level)))
-        yield [f"{base}/tiles?level={level}&step={step}&{where}", f"{base}/spans?level={level}&{where}"]
+        yield [f"/tiles?level={level}&step={step}&{where}", f"/spans?level={level}&{where}"]
+
+
+def ask_all(o, every):
+    """Asks the servers in turn: each question cold, then each of them warm, then tiles."""
+    for name, path in QUESTIONS.items():
+        for one in every:
+            cold, size = one.ask(path)
+            one.result["questions"][name] = {"bytes": size, "cold_ms": round(cold * 1e3, 1)}
+    for name, path in QUESTIONS.items():
+        waits, used = [[] for _ in every], [0.0 for _ in every]
+        for _ in range(o.rounds):
+            for at, one in enumerate(every):
+                before = one.server.cpu()
+                waits[at].append(one.ask(path)[0])
+                used[at] += one.server.cpu() - before
+        for at, one in enumerate(every):
+            one.result["questions"][name] |= milliseconds(waits[at]) | {"cpu_ms": round(used[at] * 1e3 / o.rounds, 1)}
+    tiles = [[] for _ in every]
+    for paths in windows(o, every[0].lanes):
+        for path in paths:
+            for at, one in enumerate(every):
+                tiles[at].append(one.ask(path))
+    for at, one in enumerate(every):
+        one.result["tiles"] = milliseconds([t for t, _ in tiles[at]]) | {"largest_bytes": max(n for _, n in tiles[at])}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default=str(ROOT / "build"), help="build folder")
+    parser.add_argument("--build", action="append", default=[], help="build folder")
     parser.add_argument("--kernels", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--tiles", type=int, default=300)
     o = parser.parse_args()
+    builds = o.build or [str(ROOT / "build")]
     folder = tempfile.mkdtemp(prefix="gpufl-bench-")
     try:
-        subprocess.run([f"{o.build}/bin/gpufl", "sim", "--kernels", str(o.kernels), "--scopes", "--rate", "max", "--output",
+        subprocess.run([f"{builds[0]}/bin/gpufl", "sim", "--kernels", str(o.kernels), "--scopes", "--rate", "max", "--output",
                         f"{folder}/sim"], check=True, stdout=subprocess.DEVNULL)
-        base, key, loaded, length, lanes, parts = load(o, folder)
-        began = time.monotonic()
-        subprocess.run([f"{o.build}/bin/gpufl", "report", f"{folder}/sim"], check=True, stdout=subprocess.DEVNULL)
-        report = time.monotonic() - began
-        server = Server(o.build, f"{folder}/data", key=key)
-        asker, answers = Asker(server), {}
-        for name, path in QUESTIONS.items():
-            cold, length_of = asker.ask(base + path)
-            answers[name] = {"bytes": length_of, "cold_ms": round(cold * 1e3, 1)}
-        for name, path in QUESTIONS.items():
-            answers[name] |= milliseconds([asker.ask(base + path)[0] for _ in range(o.rounds)])
-        tiles = [asker.ask(path) for paths in windows(o, base, length, lanes) for path in paths]
-        result = {"kernels": o.kernels, "loaded_s": round(loaded, 1), "report_s": round(report, 2),
-                  "bytes_per_kernel": parts, "questions": answers,
-                  "tiles": milliseconds([t for t, _ in tiles]) | {"largest_bytes": max(n for _, n in tiles)},
-                  "peak_rss_mib": round(server.peak() / 2**20)}
-        server.close()
-        print(json.dumps(result, indent=1))
+        every = []
+        for at, build in enumerate(builds):
+            os.mkdir(f"{folder}/{at}")
+            every.append(Loaded(o, build, f"{folder}/sim", f"{folder}/{at}"))
+        for one in every:
+            one.start()
+        ask_all(o, every)
+        for one in every:
+            one.result["peak_rss_mib"] = round(one.server.peak() / 2**20)
+            one.server.close()
+        print(json.dumps({"kernels": o.kernels, "builds": [one.result for one in every]}, indent=1))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
