@@ -75,7 +75,7 @@ struct scopes_drain {
     uint32_t tag;            /* of the scope that began last */
     bool library;            /* that tag is a library's */
     struct inherit inherit;  /* launches outside scopes */
-    uint64_t until;          /* slots of this tick or later wait for the next round */
+    uint64_t until;          /* slots of a later tick wait for the next round */
     struct tick_curve curve; /* of the session */
     int64_t left;            /* when a scope of a thread that is gone was last seen, ns */
     struct scope_afar *afar; /* owned: scopes that other threads ended in this round */

@@ -374,14 +374,15 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
     t->prefix = (struct slot){.kind = SLOT_END};
 }
 
-/* Returns true if the program pushed the slot after the round began. A slot without a tick belongs
- * to the slot before it. */
+/* Returns true if the program pushed the slot after the round began. A slot of the moment itself is
+ * taken: the record of its launch may be in this round if the clock is slow or simulated. A slot
+ * without a tick belongs to the slot before it. */
 static bool is_later(const struct scopes_drain *d, const struct slot *s)
 {
     bool ticks = s->kind == SLOT_BEGIN || s->kind == SLOT_END || s->kind == SLOT_LAUNCH ||
                  s->kind == SLOT_LEAVE || s->kind == SLOT_LONG || s->kind == SLOT_SUMMED ||
                  s->kind == SLOT_MARK;
-    return ticks && s->tick >= d->until;
+    return ticks && s->tick > d->until;
 }
 
 static void ring_drain(struct scopes_drain *d, struct thread_state *t)

@@ -23,10 +23,17 @@
 
 static sem_t held, go_on;
 static _Atomic bool hold; /* stops the collector at its next round */
+static _Atomic int64_t now;
+static _Atomic uint32_t recorded; /* a launch whose record comes with the next round; 0: none */
 
 static void t_drain(struct trace *t)
 {
     (void)t;
+    uint32_t correlation = atomic_exchange(&recorded, 0);
+    struct kernel_row row = {
+        .start = atomic_load(&now), .duration = US, .correlation = correlation};
+    if (correlation)
+        still_sink->ops->row(still_sink, RECORD_kernel, &row);
     if (!atomic_exchange(&hold, false))
         return;
     sem_post(&held);
@@ -68,8 +75,6 @@ const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
     (void)kind, (void)e;
     return &backend_none;
 }
-
-static _Atomic int64_t now;
 
 static int64_t test_clock(void)
 {
@@ -377,6 +382,34 @@ TEST(a_full_ring_counts)
     assert_true(log.parts.rows[RECORD_message] > 0); /* the capture is not complete */
 }
 
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void keep_scope(void *arg, enum record_type type, const int64_t *cells)
+{
+    if (type == RECORD_kernel)
+        *(int64_t *)arg = ((const struct kernel_row *)cells)->scope;
+}
+
+/* A clock that does not move between a launch and the round that takes its record: the launch is
+ * known before the record is read. */
+TEST(a_record_at_the_moment_of_its_launch)
+{
+    int64_t scope = -1;
+    struct parts parts = {.row = keep_scope, .arg = &scope};
+    start(GPUFL_ENGINE_TRACE);
+    uint64_t step = gpufl_scope_begin("step", NULL);
+    pass(7 * MS);
+    kernel(1); /* captured, so that it has the time */
+    atomic_store(&recorded, 1);
+    assert_int_equal(session_flush(), 0);
+    pass(MS);
+    gpufl_scope_end(step);
+    gpufl_shutdown();
+    parts_read(gpufl_session_dir(), "device", &parts);
+    assert_int_equal(parts.rows[RECORD_kernel], 1);
+    assert_true(scope > 0);
+}
+
 /* ---- off ------------------------------------------------------------------------------------ */
 
 static void session_with_pauses(struct session_log *log, enum gpufl_engine engine)
@@ -429,6 +462,7 @@ int main(void)
         T(a_session_begins_again),
         T(nothing_at_the_floor),
         T(a_full_ring_counts),
+        T(a_record_at_the_moment_of_its_launch),
         T(not_asked_for),
         T(no_stacks_no_captures),
     };
