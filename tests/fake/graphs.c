@@ -32,6 +32,13 @@ EXPORT int cuGraphCreate(cuda_graph *graph, unsigned flags)
     return *graph ? CUDA_OK : 2;
 }
 
+/* Executables have copies of the nodes; child graphs are their owner's. */
+EXPORT int cuGraphDestroy(cuda_graph graph)
+{
+    free(graph);
+    return CUDA_OK;
+}
+
 /* This is not the real signature: a test adds n kernels of a duration, or a child graph. */
 EXPORT void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child)
 {

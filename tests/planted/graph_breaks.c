@@ -21,6 +21,8 @@ int cuGraphAddKernelNode_v2(gpu_node *node, gpu_graph graph, const gpu_node *aft
                             const struct node_params *params);
 int cuGraphInstantiateWithFlags(gpu_exec *exec, gpu_graph graph, unsigned long long flags);
 int cuGraphLaunch(gpu_exec exec, gpu_stream stream);
+int cuGraphDestroy(gpu_graph graph);
+int cuGraphExecDestroy(gpu_exec exec);
 
 static gpu_exec make_graph(void *kernel, int kernels)
 {
@@ -35,6 +37,7 @@ static gpu_exec make_graph(void *kernel, int kernels)
             &node, graph, i ? &last : NULL, i > 0,
             &(struct node_params){kernel, {1, 1, 1}, {64, 1, 1}, .arguments = arguments}));
     GPU(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    GPU(cuGraphDestroy(graph));
     return exec;
 }
 
@@ -56,5 +59,7 @@ int main(int argc, char **argv)
 {
     bool clean = gpu_open(argc, argv);
     void *kernel = gpu_kernel("spin");
-    train(kernel, make_graph(kernel, clean ? IN_GRAPH + SINGLES : IN_GRAPH), clean ? 0 : SINGLES);
+    gpu_exec graph = make_graph(kernel, clean ? IN_GRAPH + SINGLES : IN_GRAPH);
+    train(kernel, graph, clean ? 0 : SINGLES);
+    GPU(cuGraphExecDestroy(graph));
 }

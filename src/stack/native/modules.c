@@ -302,6 +302,18 @@ static bool has_number_left(void)
     return atomic_load_explicit(&modules_ever, memory_order_relaxed) < MODULES_EVER;
 }
 
+/* Returns true if two descriptions of new modules are equal. */
+static bool module_equals(const struct module *a, const struct module *b)
+{
+    const struct stack_module *x = &a->pub, *y = &b->pub;
+    return x->kind == y->kind && x->base == y->base && x->begin == y->begin && x->end == y->end &&
+           x->size == y->size && x->mtime == y->mtime && strcmp(x->path, y->path) == 0 &&
+           strcmp(x->build_id, y->build_id) == 0 && a->data == b->data &&
+           a->data_end == b->data_end && a->eh_hdr == b->eh_hdr && a->eh_end == b->eh_end &&
+           a->print_at[0] == b->print_at[0] && a->print_at[1] == b->print_at[1] &&
+           a->print[0] == b->print[0] && a->print[1] == b->print[1] && a->name_hash == b->name_hash;
+}
+
 /* Describes a module. If the thread reads by copies, other threads may close the library meanwhile
  * and open another one there: two descriptions, one after the other, must be equal. */
 static bool module_describe(struct module *m, const struct mapping *map)
@@ -316,8 +328,8 @@ static bool module_describe(struct module *m, const struct mapping *map)
     bool there = again && mapping_at(map->begin, &now, true) && now.begin == map->begin &&
                  now.end == map->end;
     name = there ? mapping_name(&now) : NULL;
-    bool same = name && module_file_describe(again, now.begin, now.end, name) &&
-                memcmp(m, again, sizeof *m) == 0;
+    bool same =
+        name && module_file_describe(again, now.begin, now.end, name) && module_equals(m, again);
     mem_free(again);
     return same;
 }
