@@ -15,8 +15,9 @@
 #include <string.h>
 
 enum {
-    LEVEL = 4,     /* of gzip: 5 takes a third longer for a twentieth fewer bytes */
-    LARGE = 8192,  /* bytes from which a member is read alone */
+    LEVEL = 4, /* of gzip: 5 takes a third longer for a twentieth fewer bytes */
+    LARGE =
+        32768, /* bytes from which a member is read alone: smaller ones cost more than they save */
     PIECES = 32,   /* of a document at most; the last one has all members that are left */
     KEY_MAX = 64,  /* with NUL; a member with a longer key is not read alone */
     HEADER = 10,   /* bytes before the extra field */
@@ -75,8 +76,8 @@ static size_t add_member(struct piece *pieces, size_t count, const char *key, si
     return count + 1;
 }
 
-/* Cuts an object into pieces; returns how many there are, 0: the text is no object. A member's text
- * begins after the member before, thus with a comma. */
+/* Cuts an object into pieces; returns how many there are. A member's text begins after the member
+ * before, thus with a comma. A text that cannot be walked is one piece. */
 static size_t cut(const char *text, size_t len, struct piece pieces[PIECES])
 {
     struct json j;
@@ -84,19 +85,19 @@ static size_t cut(const char *text, size_t len, struct piece pieces[PIECES])
     size_t count = 1;
     pieces[0] = (struct piece){0};
     json_init(&j, text, len);
-    if (json_read(&j).type != JSON_OBJECT)
-        return 0;
-    for (;;) {
+    bool walks = json_read(&j).type == JSON_OBJECT;
+    while (walks) {
         size_t from = pieces[count - 1].to;
         struct json_value v = json_key(&j, key, sizeof key);
         if (v.type == JSON_END) {
             pieces[count - 1].to = len;
             return count;
         }
-        if (!json_skip(&j, v))
-            return 0;
+        walks = json_skip(&j, v);
         count = add_member(pieces, count, key, from, (size_t)(j.at - text));
     }
+    pieces[0] = (struct piece){.to = len};
+    return 1;
 }
 
 /* Writes the list of pieces into `extra`; the bytes of the stream follow while they are packed.
@@ -157,8 +158,6 @@ int gzip_doc_pack(z_stream *z, const char *text, size_t len, bool pieces, struct
     unsigned char extra[SUBFIELD + PIECES * (ENTRY + KEY_MAX)];
     gz_header head = {.extra = extra, .os = 3};
     size_t count = pieces ? cut(text, len, cuts) : 1;
-    if (!count)
-        return GPUFL_E_CORRUPT;
     size_t header = HEADER;
     if (count > 1) {
         head.extra_len = (uInt)list_pieces(text, cuts, count, extra);

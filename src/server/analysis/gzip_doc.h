@@ -19,7 +19,8 @@
 int gzip_doc_stream(z_stream *z);
 
 /* Packs a text into `memory`. pieces: the text is a JSON object, whose large members are to be read
- * alone. GPUFL_E_NOMEM, GPUFL_E_FULL or, if the object is malformed, GPUFL_E_CORRUPT. */
+ * alone; a text that is no object, or nested too deeply for json.h, is read whole. GPUFL_E_NOMEM or
+ * GPUFL_E_FULL. */
 int gzip_doc_pack(z_stream *z, const char *text, size_t len, bool pieces, struct region *memory,
                   struct meta_bytes *out);
 

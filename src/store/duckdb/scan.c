@@ -118,8 +118,8 @@ int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int
     return rc;
 }
 
-static int walk(struct store_session *ss, unsigned table, const char *columns, ask_take take,
-                void *arg, struct err *e)
+static int scan_table(struct store_session *ss, unsigned table, const char *columns, ask_take take,
+                      void *arg, struct err *e)
 {
     struct image_ask ask = {.table = table, .time = -1};
     const struct image *image = NULL;
@@ -143,13 +143,13 @@ static int walk(struct store_session *ss, unsigned table, const char *columns, a
 int scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e)
 {
     struct wire_visitor visitor = *v;
-    return v->name ? walk(ss, TABLE_names, "id, text", batches_names, &visitor, e) : 0;
+    return v->name ? scan_table(ss, TABLE_names, "id, text", batches_names, &visitor, e) : 0;
 }
 
 int scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e)
 {
     struct store_visitor visitor = *v;
-    return walk(ss, TABLE_unknown, "channel, line", batches_unknown, &visitor, e);
+    return scan_table(ss, TABLE_unknown, "channel, line", batches_unknown, &visitor, e);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
