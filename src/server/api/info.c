@@ -40,7 +40,7 @@ static bool is_stuck(const struct intake_now *n, char *why, size_t size)
         .journal_failed = n->journal.failed,
         .free = n->free,
         .needs = n->needs,
-        .backlog_age = n->loader.backlog_age,
+        .stuck_age = n->loader.stuck_age,
         .backlog_sessions = n->loader.backlog_sessions,
     };
     return ready_is_stuck(&r, why, size);

@@ -10,7 +10,9 @@
 struct ready_state {
     bool journal_failed; /* the journal could not be synced */
     int64_t free, needs; /* bytes of the journal's disk; free -1: unknown */
-    int64_t backlog_age; /* ns since the oldest frame that is not committed came */
+    /* ns since the oldest frame that is not committed came, without sessions that fail alone: they
+     * hold nobody else up. */
+    int64_t stuck_age;
     uint64_t backlog_sessions;
 };
 

@@ -41,7 +41,7 @@ struct ingest_backlog {
     int64_t bytes, own_bytes; /* in the journal */
     uint64_t own_lack_memory; /* sessions that are not loaded because memory was short */
     int64_t own_lag;          /* ns */
-    bool waits;               /* the given session has a backlog */
+    bool waits;               /* the given session is being loaded, or waits for that */
 };
 
 struct ingest_config {

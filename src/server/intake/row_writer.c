@@ -338,7 +338,7 @@ static void undo(struct row_writer *l)
 {
     for (size_t i = 0; i < l->taken.count; i++)
         if (frame_list_push(&l->backlog, &l->taken.items[i]))
-            log_error("session %s: frames wait for the next start: out of memory", l->s->session);
+            sessions_withhold(l->sessions, l->s, l->taken.items[i].number);
     l->taken.count = 0;
     for (size_t i = 0; i < l->window_count; i++)
         l->windows[i].sealed = false;
@@ -382,7 +382,7 @@ static int fail(struct row_writer *l, const struct queued_frame *f, int rc, stru
         err_set(e, rc, "%s", err_text(rc));
     undo(l);
     if (f && frame_list_push(&l->backlog, f))
-        log_error("session %s: a frame waits for the next start: out of memory", l->s->session);
+        sessions_withhold(l->sessions, l->s, f->number);
     return rc;
 }
 
@@ -405,7 +405,7 @@ static bool ends_nothing(struct row_writer *l, const struct queued_frame *f)
 
 int row_writer_give(struct row_writer *l, const struct queued_frame *f, struct err *e)
 {
-    if (ends_nothing(l, f))
+    if (sessions_withholds(l->s, f->number) || ends_nothing(l, f))
         return 0;
     if (f->kind == JOURNAL_PIECE) {
         int rc = row_writer_piece(l, f);

@@ -93,6 +93,7 @@ struct row_writer {
     struct frame_list backlog; /* frames that wait for a retry */
     unsigned failures;
     bool lacks_memory; /* the last failure: memory was short */
+    bool own_failure;  /* the last failure was not a lack of room or a store out of reach */
     bool turn;         /* the last failure: another server writes the session */
     int64_t retry_at, used, failing_since;
     uint64_t aside_upto; /* frames up to this one are set aside, too; 0: none */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/order.h"
 #include "server/intake/session_frames.h"
 
@@ -21,7 +22,8 @@ struct sessions {
     char *folder;         /* owned */
     pthread_mutex_t lock; /* of all below */
     struct intake_session *buckets[BUCKETS];
-    unsigned next_thread; /* of the next new session: each in turn */
+    unsigned next_thread;      /* of the next new session: each in turn */
+    _Atomic uint64_t withheld; /* sessions; relaxed */
 };
 
 bool sessions_id_ok(const char *id, size_t max)
@@ -128,6 +130,28 @@ struct intake_session *sessions_get(struct sessions *t, const char *workspace, c
 struct intake_session *sessions_find(struct sessions *t, const char *workspace, const char *session)
 {
     return take(t, workspace, session, false);
+}
+
+/* The session stays in the table, with what it withholds, until the process ends. */
+void sessions_withhold(struct sessions *t, struct intake_session *s, uint64_t number)
+{
+    pthread_mutex_lock(&t->lock);
+    uint64_t from = atomic_load_explicit(&s->withheld, memory_order_relaxed);
+    if (!from || number < from)
+        atomic_store_explicit(&s->withheld, number, memory_order_relaxed);
+    s->users += !from;
+    pthread_mutex_unlock(&t->lock);
+    if (from)
+        return;
+    atomic_fetch_add_explicit(&t->withheld, 1, memory_order_relaxed);
+    log_error("session %s: out of memory: its frames from %llu on wait in the journal, and are "
+              "loaded when the server is started again",
+              s->session, (unsigned long long)number);
+}
+
+uint64_t sessions_withheld(const struct sessions *t)
+{
+    return atomic_load_explicit(&t->withheld, memory_order_relaxed);
 }
 
 void sessions_put(struct sessions *t, struct intake_session *s)

@@ -19,6 +19,7 @@
 #include "store/store.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -62,6 +63,11 @@ struct intake_session {
     unsigned users;
     int64_t used; /* CLOCK_MONOTONIC ns of the last use */
     struct intake_session *next;
+    _Atomic bool loading; /* the loader has a row writer for it; relaxed */
+    /* Number of the first frame that the loader had no memory to keep: this one and all after it
+     * are loaded at the next start, because a position in the columns says that all before it is
+     * there. 0: none. Relaxed. */
+    _Atomic uint64_t withheld;
     struct row_writer *writer;     /* only for the loader's thread */
     struct queue_session *waiting; /* guarded by the lock of the loader's thread */
 };
@@ -87,6 +93,18 @@ struct intake_session *sessions_get(struct sessions *t, const char *workspace, c
 struct intake_session *sessions_find(struct sessions *t, const char *workspace,
                                      const char *session);
 void sessions_put(struct sessions *t, struct intake_session *s);
+
+/* Withholds a frame for which there was no memory, and all frames of the session after it, until
+ * the next start, and logs that. The journal keeps them. [any] */
+void sessions_withhold(struct sessions *t, struct intake_session *s, uint64_t number);
+/* Returns true if the frame is withheld. [any] */
+static inline bool sessions_withholds(const struct intake_session *s, uint64_t number)
+{
+    uint64_t from = atomic_load_explicit(&s->withheld, memory_order_relaxed);
+    return from && number >= from;
+}
+/* Returns the number of sessions with withheld frames. [any] */
+uint64_t sessions_withheld(const struct sessions *t);
 
 /* Reads what the stores have of the session, once. Caller holds s->lock. */
 int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const struct ready_state well = {
-    .free = 320 << 20, .needs = 320 << 20, .backlog_age = READY_STUCK_NS, .backlog_sessions = 7};
+    .free = 320 << 20, .needs = 320 << 20, .stuck_age = READY_STUCK_NS, .backlog_sessions = 7};
 
 static void stuck(const struct ready_state *r, const char *word)
 {
@@ -34,7 +34,7 @@ TEST(test_disk)
 TEST(test_age)
 {
     struct ready_state r = well;
-    r.backlog_age++;
+    r.stuck_age++;
     stuck(&r, "waits to be loaded for 120 s, of 7 sessions");
 }
 

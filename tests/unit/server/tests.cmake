@@ -23,7 +23,7 @@ if(TARGET gpufl-intake)
   foreach(name journal_damage session_frames)
     target_link_options(test-unit-server-${name} PRIVATE -Wl,--wrap=pread)
   endforeach()
-  foreach(name states registry ingest ingest_damage loader loader_failures loader_queue loader_together)
+  foreach(name states registry ingest ingest_damage loader loader_alone loader_failures loader_queue loader_together)
     gpufl_test(${name} DEPS intake)
   endforeach()
   # The test counts what is written in one transaction.

@@ -277,7 +277,8 @@ void fixture_send_rows(const char *session, int64_t first, int batches, int64_t 
     char *text = fixture_lines(session, first, batches, first == 0, &n);
     struct ingest_request r = fixture_request(session, "device", *offset);
     fixture_send(&fix, &r, text, n, 0, &a);
-    assert_int_equal(a.status, 200);
+    if (a.status != 200)
+        fail_msg("%s: %d %s", session, a.status, a.text);
     *offset = a.offset;
     free(text);
 }

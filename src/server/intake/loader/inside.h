@@ -23,7 +23,8 @@ struct loader_failing {
 struct loader_held {
     _Atomic uint64_t sessions, failing, columns;
     _Atomic int64_t bytes;
-    _Atomic int64_t since; /* CLOCK_MONOTONIC ns; INT64_MAX: nothing */
+    _Atomic int64_t since;    /* CLOCK_MONOTONIC ns; INT64_MAX: nothing */
+    _Atomic int64_t together; /* `since`, without sessions that fail alone */
     /* When the thread first took a frame from the queue after that check; INT64_MAX: it took none.
      * Release, after the others: if a reader gets INT64_MAX, the others are up to date. */
     _Atomic int64_t taken;
@@ -61,10 +62,12 @@ struct loader {
     char *aside; /* owned */
     struct journal *journal;
     _Atomic bool started; /* release in loader_start; before that, frames come from the replay */
+    bool no_memory;       /* for a session of the replay; written before the start */
     unsigned thread_count;
     struct loader_thread threads[LOADER_THREADS_MAX];
-    _Atomic uint64_t frames; /* relaxed */
-    int64_t slow_at;         /* only thread 0 uses it */
+    _Atomic uint64_t frames;   /* relaxed */
+    _Atomic int64_t committed; /* CLOCK_MONOTONIC ns of a thread's last commit; relaxed */
+    int64_t slow_at;           /* only thread 0 uses it */
 };
 
 /* Returns the ns that the next frame of a thread has waited. */
@@ -120,6 +123,10 @@ void loader_end_all(struct loader_thread *t);
 
 /* Commits, retries, ends or closes the session if that is due. True: the session was released. */
 bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now);
+
+/* Returns true if the session fails and others do not: its failure is its own, or others have been
+ * committed since it fails. */
+bool loader_fails_alone(const struct loader_thread *t, const struct row_writer *g);
 
 /* Adds what the session has not committed to *sum. */
 void loader_hold(const struct row_writer *g, struct loader_queue_load *sum);

@@ -37,21 +37,24 @@ static void queue_push(struct loader_thread *t, const struct item *item)
     bool room = !loader_queue_push(&t->queue, item);
     pthread_cond_signal(&t->some);
     pthread_mutex_unlock(&t->lock);
-    if (!room) {
-        log_error("loader: out of memory: a frame waits in the journal for the next start");
-        sessions_put(t->loader->config.sessions, item->s);
-    }
+    if (room)
+        return;
+    if (item->kind == ITEM_FRAME)
+        sessions_withhold(t->loader->config.sessions, item->s, item->frame.number);
+    sessions_put(t->loader->config.sessions, item->s);
 }
 
 void loader_take(void *arg, const struct journal_frame *f, struct journal_place p)
 {
     struct loader *l = arg;
     struct intake_session *s = sessions_get(l->config.sessions, f->workspace, f->session);
-    if (!s) {
+    bool started = atomic_load_explicit(&l->started, memory_order_acquire);
+    if (!s) { /* a sender holds its session: this is the replay, or the end of an idle session */
+        l->no_memory |= !started;
         log_error("loader: out of memory: a frame waits in the journal for the next start");
         return;
     }
-    if (!atomic_load_explicit(&l->started, memory_order_acquire)) {
+    if (!started) {
         pthread_mutex_lock(&s->lock);
         if (sessions_note(s, f))
             log_error("loader: out of memory: a window may be taken twice");
@@ -114,7 +117,7 @@ int64_t loader_thread_lag(struct loader_thread *t)
     return age_of(queue_load(t, NULL).since);
 }
 
-/* Returns true if frames of the session wait. */
+/* Returns true if the session is being loaded, or frames of it wait for that. */
 static bool waits(struct loader *l, const char *workspace, const char *session)
 {
     struct intake_session *s = sessions_find(l->config.sessions, workspace, session);
@@ -122,7 +125,7 @@ static bool waits(struct loader *l, const char *workspace, const char *session)
         return false;
     struct loader_thread *t = &l->threads[s->thread % l->thread_count];
     pthread_mutex_lock(&t->lock);
-    bool waiting = s->waiting != NULL;
+    bool waiting = s->waiting || atomic_load_explicit(&s->loading, memory_order_relaxed);
     pthread_mutex_unlock(&t->lock);
     sessions_put(l->config.sessions, s);
     return waiting;
@@ -162,7 +165,7 @@ int64_t loader_lag(struct loader *l)
 static void look_at_all(struct loader_thread *t)
 {
     int64_t now = clock_mono();
-    struct loader_queue_load held = {.since = INT64_MAX};
+    struct loader_queue_load held = {.since = INT64_MAX}, alone = held;
     uint64_t failing = 0, columns = 0;
     t->retried = 0;
     loader_commit_due(t, now);
@@ -173,12 +176,16 @@ static void look_at_all(struct loader_thread *t)
             *at = next;
             continue;
         }
-        loader_hold(g, &held);
+        loader_hold(g, loader_fails_alone(t, g) ? &alone : &held);
         failing += g->failures > 0;
         columns += g->open;
         at = &g->next;
     }
     loader_failing_note(t);
+    atomic_store_explicit(&t->held.together, held.since, memory_order_relaxed);
+    held.since = alone.since < held.since ? alone.since : held.since;
+    held.sessions += alone.sessions;
+    held.bytes += alone.bytes;
     atomic_store_explicit(&t->held.sessions, held.sessions, memory_order_relaxed);
     atomic_store_explicit(&t->held.failing, failing, memory_order_relaxed);
     atomic_store_explicit(&t->held.columns, columns, memory_order_relaxed);
@@ -227,8 +234,10 @@ static void slow_work(struct loader *l)
 static void handle(struct loader_thread *t, const struct item *i)
 {
     struct row_writer *g = loader_session(t, i->s);
-    if (!g) {
-        log_error("loader: out of memory: a frame waits for the next start");
+    if (!g && i->kind == ITEM_FRAME) {
+        sessions_withhold(t->loader->config.sessions, i->s, i->frame.number);
+    } else if (!g) {
+        log_warn("loader: out of memory: pieces of a window wait for the next start");
     } else if (i->kind == ITEM_ABANDON) {
         row_writer_abandon(g, i->frame.body);
     } else {
@@ -306,6 +315,7 @@ static int thread_init(struct loader_thread *t, struct loader *l)
     t->loader = l;
     pthread_mutex_init(&t->lock, NULL);
     atomic_init(&t->held.since, INT64_MAX);
+    atomic_init(&t->held.together, INT64_MAX);
     atomic_init(&t->held.taken, INT64_MAX);
     unsigned most = l->config.open_most / l->thread_count;
     t->open_most = most > OPEN_LEAST ? most : OPEN_LEAST;
@@ -351,7 +361,7 @@ int loader_open(struct loader **out, const struct loader_config *c, struct err *
 
 int loader_start(struct loader *l, struct journal *j, struct err *e)
 {
-    int rc = 0;
+    int rc = l->no_memory ? GPUFL_E_NOMEM : 0;
     l->journal = j;
     atomic_store_explicit(&l->started, true, memory_order_release);
     for (unsigned i = 0; !rc && i < l->thread_count; i++) {
@@ -434,12 +444,16 @@ static void add_backlog(struct loader_thread *t, struct loader_stats *out)
     const struct loader_held *h = &t->held;
     int64_t taken = atomic_load_explicit(&h->taken, memory_order_acquire);
     int64_t since = atomic_load_explicit(&h->since, memory_order_relaxed);
+    int64_t together = atomic_load_explicit(&h->together, memory_order_relaxed);
     uint64_t sessions = queue.sessions + atomic_load_explicit(&h->sessions, memory_order_relaxed);
     since = taken < since ? taken : since;
+    together = taken < together ? taken : together;
     int64_t age = age_of(since < queue.since ? since : queue.since);
+    int64_t stuck = age_of(together < queue.since ? together : queue.since);
     out->backlog_sessions += sessions || taken == INT64_MAX ? sessions : 1;
     out->backlog_bytes += queue.bytes + atomic_load_explicit(&h->bytes, memory_order_relaxed);
     out->backlog_age = age > out->backlog_age ? age : out->backlog_age;
+    out->stuck_age = stuck > out->stuck_age ? stuck : out->stuck_age;
     out->failing_sessions += atomic_load_explicit(&h->failing, memory_order_relaxed);
     out->columns += (unsigned)atomic_load_explicit(&h->columns, memory_order_relaxed);
 }
@@ -465,5 +479,6 @@ void loader_stats(struct loader *l, struct loader_stats *out)
         pthread_mutex_unlock(&t->lock);
         add_backlog(t, out);
     }
+    out->failing_sessions += sessions_withheld(l->config.sessions);
     out->lag = loader_lag(l);
 }

@@ -105,7 +105,8 @@ struct loader_stats {
     /* The backlog: frames that are acknowledged and not committed, for whatever reason. */
     uint64_t backlog_sessions, failing_sessions; /* failing: are tried again */
     int64_t backlog_bytes, backlog_age;          /* ns since the oldest frame came */
-    uint64_t aside_sessions;                     /* with frames set aside, now */
+    int64_t stuck_age; /* backlog_age, without sessions that fail while others are committed */
+    uint64_t aside_sessions; /* with frames set aside, now */
 };
 
 void loader_stats(struct loader *l, struct loader_stats *out);

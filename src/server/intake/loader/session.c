@@ -37,6 +37,7 @@ struct row_writer *loader_session(struct loader_thread *t, struct intake_session
     g->used = clock_mono();
     t->list = g;
     s->writer = g;
+    atomic_store_explicit(&s->loading, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&t->open, 1, memory_order_relaxed);
     return g;
 }
@@ -47,6 +48,7 @@ void loader_session_free(struct loader_thread *t, struct row_writer *g)
     row_writer_fini(g);
     mem_free(g);
     s->writer = NULL;
+    atomic_store_explicit(&s->loading, false, memory_order_relaxed);
     sessions_put(t->loader->config.sessions, s);
     atomic_fetch_sub_explicit(&t->open, 1, memory_order_relaxed);
 }
@@ -170,7 +172,7 @@ static void take_waiting(struct loader_thread *t, struct row_writer *g)
         else
             rc = frame_list_push(&g->backlog, &item.frame);
         if (rc)
-            log_error("loader: out of memory: a frame waits for the next start");
+            sessions_withhold(t->loader->config.sessions, g->s, item.frame.number);
         sessions_put(t->loader->config.sessions, item.s);
     }
 }
@@ -229,6 +231,7 @@ void loader_note_failure(struct loader_thread *t, struct row_writer *g, int rc, 
     int64_t now = clock_mono();
     g->turn = rc == GPUFL_E_BUSY && !e->vendor;
     g->lacks_memory = rc == GPUFL_E_NOMEM;
+    g->own_failure = !goes_by(rc, e);
     g->retry_at = now + wait_after(t, g, goes_by(rc, e));
     g->failing_since = g->failures ? g->failing_since : now;
     g->failures++;
@@ -249,6 +252,7 @@ void loader_note_commit(struct loader_thread *t, struct row_writer *g, uint64_t 
                         uint64_t kernels)
 {
     g->failures = 0;
+    atomic_store_explicit(&t->loader->committed, clock_mono(), memory_order_relaxed);
     grow(t);
     if (!g->announce_end && loader_counts_due(t, g, clock_mono())) /* else with its end */
         loader_put_counts(t, g);
@@ -399,7 +403,7 @@ void loader_give(struct loader_thread *t, struct row_writer *g, const struct que
     bool aside = g->aside_upto && f->kind != JOURNAL_PIECE && follows_aside(g, f);
     if (g->failures || aside) {
         if (frame_list_push(&g->backlog, f))
-            log_error("loader: out of memory: a frame waits for the next start");
+            sessions_withhold(t->loader->config.sessions, g->s, f->number);
         if (aside)
             set_aside(t, g, "earlier ones of it were set aside");
         return;
@@ -426,7 +430,7 @@ static void retry(struct loader_thread *t, struct row_writer *g)
         if (!rc)
             rc = row_writer_give(g, &again.items[i], &e);
         else if (frame_list_push(&g->backlog, &again.items[i]))
-            log_error("loader: out of memory: a frame waits for the next start");
+            sessions_withhold(t->loader->config.sessions, g->s, again.items[i].number);
     }
     mem_free(again.items);
     if (rc)
@@ -466,6 +470,12 @@ static void release(struct loader_thread *t, struct row_writer *g)
         loader_commit(t, g); /* which the store refuses: what it held is released */
     discard(g);
     loader_session_free(t, g);
+}
+
+bool loader_fails_alone(const struct loader_thread *t, const struct row_writer *g)
+{
+    int64_t committed = atomic_load_explicit(&t->loader->committed, memory_order_relaxed);
+    return g->failures && (g->own_failure || committed > g->failing_since);
 }
 
 void loader_hold(const struct row_writer *g, struct loader_queue_load *sum)
