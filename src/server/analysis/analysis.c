@@ -5,11 +5,12 @@
  * its last analysis cost, twenty times.
  *
  * Every commit of the loader is news, so a session is found by its hash (not by a struct keyed,
- * whose items move and never go). Sessions that have ended wait in a queue: where thousands wait,
- * nobody looks through all of them for the next one. All are
- * looked through where that queue is empty, and once a second. While a burst of sessions is loaded
- * the analysis rests (burst.h): only sessions that run are analysed then, with a fifth of a
- * processor at most. A local server's analysis, for which somebody waits, does not rest. */
+ * whose items move and never go). Sessions that have ended wait in a queue (ended.h): if thousands
+ * wait, nobody looks through all of them for the next one. All are looked through if that queue is
+ * empty, and once a second. While a burst of sessions is loaded the analysis rests (burst.h): only
+ * sessions that run, and those of workspaces in which few have ended, are analysed then, with a
+ * fifth of a processor at most. A local server's analysis, for which somebody waits, does not
+ * rest. */
 #include "server/analysis/analysis.h"
 
 #include "base/alloc.h"
@@ -18,6 +19,7 @@
 #include "base/log.h"
 #include "base/process/thread.h"
 #include "server/analysis/burst.h"
+#include "server/analysis/ended.h"
 #include "server/analysis/outcome.h"
 
 #include <errno.h>
@@ -51,12 +53,11 @@ enum {
 };
 
 struct candidate {
+    struct ended wait; /* in the queue of those that have ended; the first member: see pop_ended */
     struct candidate *next;
     char workspace[STORE_ID_MAX], session[STORE_ID_MAX];
     bool due, ended, busy; /* busy: it is being analysed */
-    bool queued;           /* next_ended is valid */
-    struct candidate *next_ended;
-    int64_t at; /* CLOCK_MONOTONIC ns from which it may be */
+    int64_t at;            /* CLOCK_MONOTONIC ns from which it may be */
     int64_t used;
     uint64_t rows;
 };
@@ -78,8 +79,7 @@ struct analysis {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t some, idle;
     struct candidate *candidates[BUCKETS]; /* owned */
-    struct candidate *first_ended, **last_ended;
-    unsigned queued;  /* from first_ended on */
+    struct ended_queue ended;
     unsigned waiting; /* candidates that are due or busy */
     struct burst burst;
     int64_t live_at;   /* CLOCK_MONOTONIC ns from which a session that runs may be, in a rest */
@@ -102,6 +102,7 @@ static struct candidate *find_candidate(struct analysis *a, const char *workspac
         return s;
     snprintf(s->workspace, sizeof s->workspace, "%s", workspace);
     snprintf(s->session, sizeof s->session, "%s", session);
+    s->wait.workspace = s->workspace;
     s->at = clock_mono() + a->config.first_ns;
     s->next = *at;
     *at = s;
@@ -117,41 +118,12 @@ static void set_state(struct analysis *a, struct candidate *s, bool due, bool bu
     a->waiting += s->due || s->busy;
 }
 
-/* [lock held] */
-static void queue_ended(struct analysis *a, struct candidate *s)
-{
-    if (s->queued)
-        return;
-    s->queued = true;
-    s->next_ended = NULL;
-    *a->last_ended = s;
-    a->last_ended = &s->next_ended;
-    a->queued++;
-}
-
-/* Puts a session back that was taken. [lock held] */
-static void queue_first(struct analysis *a, struct candidate *s)
-{
-    if (s->queued)
-        return;
-    s->queued = true;
-    s->next_ended = a->first_ended;
-    a->first_ended = s;
-    if (!s->next_ended)
-        a->last_ended = &s->next_ended;
-    a->queued++;
-}
-
-/* Returns the first of those that ended and is due; NULL: none is queued. [lock held] */
+/* Returns the next of those that ended and is due; NULL: none is queued. [lock held] */
 static struct candidate *pop_ended(struct analysis *a, int64_t now)
 {
-    struct candidate *s;
-    while ((s = a->first_ended)) {
-        a->first_ended = s->next_ended;
-        if (!a->first_ended)
-            a->last_ended = &a->first_ended;
-        s->queued = false;
-        a->queued--;
+    struct ended *next;
+    while ((next = ended_pop(&a->ended))) {
+        struct candidate *s = (struct candidate *)next; /* its first member */
         if (s->due && s->ended && !s->busy && s->at <= now)
             return s;
     }
@@ -170,7 +142,7 @@ static void take_news(struct analysis *a, const struct loader_news *n)
         s->used = clock_mono();
         if (n->ended) {
             s->at = s->used;
-            queue_ended(a, s);
+            (void)ended_push(&a->ended, &s->wait, false); /* else all are looked through */
         } else if (!a->config.prompt && n->lag > LATE_NS && s->at < s->used + a->config.every_ns) {
             s->at = s->used + a->config.every_ns;
         }
@@ -189,20 +161,28 @@ void analysis_news(void *arg, const struct loader_news *n)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Searches one bucket; see next_candidate. running: only sessions that run. */
-static struct candidate *next_of_bucket(struct candidate **at, int64_t now, bool running,
+/* Returns true if the session is not analysed in a rest: its workspace has a burst of ended
+ * ones. */
+static bool rests(const struct analysis *a, const struct candidate *s)
+{
+    return s->ended && ended_of(&a->ended, s->workspace) >= BURST_SESSIONS;
+}
+
+/* Searches one bucket; see next_candidate. resting: in a rest. */
+static struct candidate *next_of_bucket(struct analysis *a, struct candidate **at, bool resting,
                                         int64_t *until, struct candidate *best)
 {
+    const int64_t now = clock_mono();
     while (*at) {
         struct candidate *s = *at;
-        if (!s->due && !s->busy && !s->queued &&
+        if (!s->due && !s->busy && !s->wait.queued &&
             (now - s->used > GONE_NS || (s->ended && now >= s->at))) {
             *at = s->next;
             mem_free(s);
             continue;
         }
         at = &s->next;
-        if (!s->due || s->busy || (running && s->ended))
+        if (!s->due || s->busy || (resting && rests(a, s)))
             continue;
         if (s->at > now)
             *until = s->at < *until ? s->at : *until;
@@ -224,13 +204,13 @@ static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t
         return best;
     a->scanned = now;
     for (size_t i = 0; i < BUCKETS; i++)
-        best = next_of_bucket(&a->candidates[i], now, false, until, best);
+        best = next_of_bucket(a, &a->candidates[i], false, until, best);
     return best;
 }
 
-/* Returns the running session that is analysed next while all others rest; NULL: none before
- * *until, which comes no later than before. [lock held] */
-static struct candidate *next_running(struct analysis *a, int64_t now, int64_t *until)
+/* Returns the session that is analysed next while others rest; NULL: none before *until, which
+ * comes no later than before. [lock held] */
+static struct candidate *next_in_rest(struct analysis *a, int64_t now, int64_t *until)
 {
     struct candidate *best = NULL;
     if (a->live_at > now) {
@@ -238,7 +218,7 @@ static struct candidate *next_running(struct analysis *a, int64_t now, int64_t *
         return NULL;
     }
     for (size_t i = 0; i < BUCKETS; i++)
-        best = next_of_bucket(&a->candidates[i], now, true, until, best);
+        best = next_of_bucket(a, &a->candidates[i], true, until, best);
     return best;
 }
 
@@ -338,8 +318,8 @@ static bool waits(const struct candidate *s)
 }
 
 /* Analyses a session, and with it the next ones that are due if all of them have ended and are
- * small. [lock held; released meanwhile] */
-static void analyse(struct analysis *a, struct candidate *s)
+ * small; alone: no others. [lock held; released meanwhile] */
+static void analyse(struct analysis *a, struct candidate *s, bool alone)
 {
     const int64_t end = clock_mono() + TOGETHER_NS;
     int64_t until;
@@ -347,7 +327,7 @@ static void analyse(struct analysis *a, struct candidate *s)
     bool more;
     do {
         struct turn *t = &a->turns[count++];
-        more = waits(s);
+        more = !alone && waits(s);
         t->s = s;
         t->final = s->ended;
         set_state(a, s, false, true);
@@ -359,7 +339,7 @@ static void analyse(struct analysis *a, struct candidate *s)
         more = more && clock_mono() < end && (s = next_candidate(a, clock_mono(), &until)) != NULL;
     } while (more && waits(s));
     if (more && s->ended)
-        queue_first(a, s); /* a large one: with the next group */
+        (void)ended_push(&a->ended, &s->wait, true); /* a large one: with the next group */
     pthread_mutex_unlock(&a->lock);
     store_turns(a, count);
     for (size_t i = 0; i < count; i++)
@@ -376,16 +356,17 @@ static void wait_until(struct analysis *a, int64_t until)
     pthread_cond_timedwait(&a->some, &a->lock, &at);
 }
 
-/* Analyses a session that runs, or waits where none may be. [lock held; released meanwhile] */
+/* Analyses a session that does not rest, or waits if there is none. [lock held; released
+ * meanwhile] */
 static void rest_until(struct analysis *a, int64_t now, int64_t until)
 {
-    struct candidate *s = next_running(a, now, &until);
+    struct candidate *s = next_in_rest(a, now, &until);
     if (!s) {
         wait_until(a, until);
         return;
     }
     int64_t cpu = a->stats.cpu_ns;
-    analyse(a, s);
+    analyse(a, s, true);
     cpu = a->stats.cpu_ns - cpu;
     a->live_at = clock_mono() + REST_SHARE * cpu;
 }
@@ -403,7 +384,7 @@ static void *analysis_main(void *arg)
             pthread_mutex_lock(&a->lock);
             continue;
         }
-        int64_t rest = a->config.prompt ? 0 : burst_rest(&a->burst, a->queued, now);
+        int64_t rest = a->config.prompt ? 0 : burst_rest(&a->burst, a->ended.count, now);
         a->stats.resting = rest > 0;
         if (rest) {
             rest_until(a, now, rest);
@@ -411,7 +392,7 @@ static void *analysis_main(void *arg)
         }
         struct candidate *s = next_candidate(a, now, &until);
         if (s) {
-            analyse(a, s);
+            analyse(a, s, false);
             continue;
         }
         pthread_cond_broadcast(&a->idle);
@@ -439,7 +420,6 @@ int analysis_open(struct analysis **out, const struct analysis_config *c, struct
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&a->lock, NULL);
     a->config = *c;
-    a->last_ended = &a->first_ended;
     a->config.stop = &a->stop;
     a->config.first_ns = c->first_ns > 0 ? c->first_ns : c->prompt ? 0 : FIRST_NS;
     a->config.every_ns = c->every_ns > 0 ? c->every_ns : c->prompt ? PROMPT_NS : EVERY_NS;
@@ -467,6 +447,7 @@ void analysis_close(struct analysis *a)
             a->candidates[i] = s->next;
             mem_free(s);
         }
+    ended_fini(&a->ended);
     pthread_cond_destroy(&a->some);
     pthread_cond_destroy(&a->idle);
     pthread_mutex_destroy(&a->lock);

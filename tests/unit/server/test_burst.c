@@ -79,11 +79,11 @@ static struct analysis_stats stats_of(struct analysis *a)
 }
 
 /* Ends a session that does not exist, so that its analysis costs little. */
-static void end_one(struct analysis *a, int number)
+static void end_one(struct analysis *a, const char *workspace, int number)
 {
     char id[32];
     snprintf(id, sizeof id, "ended-%d", number);
-    analysis_news(a, &(struct loader_news){.workspace = "w", .session = id, .ended = true});
+    analysis_news(a, &(struct loader_news){.workspace = workspace, .session = id, .ended = true});
 }
 
 static void check(bool prompt)
@@ -99,7 +99,7 @@ static void check(bool prompt)
     struct analysis_stats st = stats_of(a);
     for (; !st.resting && number < (prompt ? 10 * MANY : INT32_MAX) && time(NULL) < over;
          st = stats_of(a))
-        end_one(a, number++);
+        end_one(a, "w", number++);
     assert_int_equal(st.resting, !prompt); /* at that moment: the rest may be over now */
     if (!prompt)
         assert_true(st.waiting >= MANY);
@@ -145,12 +145,55 @@ TEST(test_running_ones_do_not_rest)
     if (analysis_open(&a, &c, &e))
         fail_msg("%s", e.text);
     for (int number = 0; !atomic_load(&live_in_rest) && time(NULL) < over; number++) {
-        end_one(a, number % (4 * MANY));
+        end_one(a, "w", number % (4 * MANY));
         if (stats_of(a).resting)
             analysis_news(a, &(struct loader_news){.workspace = "w", .session = "live", .rows = 1});
         sched_yield();
     }
     assert_true(atomic_load(&live_in_rest));
+    assert_true(analysis_wait(a, PATIENCE_NS));
+    analysis_close(a);
+}
+
+/* True if the only session of its workspace had its report while the analysis rested. */
+static atomic_bool alone_in_rest;
+
+/* [the analysis's thread] */
+static void note_alone(void *arg, const char *workspace, const char *session, bool final)
+{
+    struct analysis *const *a = arg;
+    (void)workspace;
+    if (final && strcmp(session, "alone") == 0 && stats_of(*a).resting)
+        atomic_store(&alone_in_rest, true);
+}
+
+/* A session of a workspace in which few have ended has its report while those of another one
+ * rest. */
+TEST(test_few_of_another_workspace_do_not_rest)
+{
+    struct err e = {0};
+    static struct analysis *a;
+    int64_t offset = 0;
+    const struct analysis_config c = {.ops = &store_duckdb,
+                                      .store = fix.store,
+                                      .meta = fix.meta,
+                                      .every_ns = 1000000,
+                                      .made = note_alone,
+                                      .arg = &a};
+    const time_t over = time(NULL) + PATIENCE_S;
+    atomic_store(&alone_in_rest, false);
+    fixture_send_rows("alone", 0, 5, &offset);
+    fixture_drain(&fix);
+    if (analysis_open(&a, &c, &e))
+        fail_msg("%s", e.text);
+    for (int number = 0; !atomic_load(&alone_in_rest) && time(NULL) < over; number++) {
+        end_one(a, "another", number % (4 * MANY));
+        if (stats_of(a).resting)
+            analysis_news(
+                a, &(struct loader_news){.workspace = "w", .session = "alone", .ended = true});
+        sched_yield();
+    }
+    assert_true(atomic_load(&alone_in_rest));
     assert_true(analysis_wait(a, PATIENCE_NS));
     analysis_close(a);
 }
@@ -196,7 +239,7 @@ int main(void)
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(test_few_do_not_wait),  cmocka_unit_test(test_quiet_ends_it),
         cmocka_unit_test(test_a_minute_ends_it), CASE(test_rests_and_makes_up_for_it),
-        CASE(test_running_ones_do_not_rest),     CASE(test_waiting_are_counted),
-        CASE(test_prompt_does_not_rest)};
+        CASE(test_running_ones_do_not_rest),     CASE(test_few_of_another_workspace_do_not_rest),
+        CASE(test_waiting_are_counted),          CASE(test_prompt_does_not_rest)};
     return cmocka_run_group_tests(cases, NULL, NULL);
 }
