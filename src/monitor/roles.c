@@ -573,13 +573,26 @@ const struct role_holder *roles_holder(const struct roles *r, int number)
     return number >= 0 && number < r->count ? &r->roles[number].holder : &nobody;
 }
 
+struct boot_id {
+    char *text; /* owned */
+    size_t len;
+    int rc;
+};
+
+static void read_boot_id(void *arg)
+{
+    struct boot_id *id = arg;
+    id->rc = file_read_all("/proc/sys/kernel/random/boot_id", 64, &id->text, &id->len, NULL);
+}
+
+/* A program that closes all descriptors may get the number of this one for its own file meanwhile,
+ * which would then be closed: hence the other table. */
 void roles_host_name(char *out, unsigned size)
 {
-    char *id = NULL;
-    size_t len = 0;
-    struct err e;
+    struct boot_id id = {0};
     out[0] = '\0';
-    if (file_read_all("/proc/sys/kernel/random/boot_id", 64, &id, &len, &e) == 0)
-        snprintf(out, size, "host-%.*s", (int)strcspn(id, "\n"), id);
-    mem_free(id);
+    fd_thread_run(read_boot_id, &id);
+    if (id.rc == 0)
+        snprintf(out, size, "host-%.*s", (int)strcspn(id.text, "\n"), id.text);
+    mem_free(id.text);
 }

@@ -10,7 +10,7 @@ set(GPUFL_THREADED
   capture/cancel capture/captures capture/compressor capture/copies capture/ends capture/looks capture/marks capture/sampling capture/scopes capture/session
   capture/sink capture/turns capture/writer capture/writer_limits
   cli/monitor_source
-  monitor/sampler monitord/events monitord/live
+  monitor/host_name monitor/sampler monitord/events monitord/live
   net/http net/http_header net/http_limits net/http_stream net/http_work net/kafka net/metrics_page net/workers
   server/analysis server/auth_password server/burst server/columns_report server/ingest server/ingest_damage server/janitor server/journal
   server/journal_damage server/loader server/loader_alone server/loader_failures server/loader_together server/outcome
