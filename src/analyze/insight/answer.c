@@ -9,8 +9,10 @@
 
 #include <stdio.h>
 
-/* This is in % of the run: if the GPU was busy for so long, the rest is not worth a search. */
-enum { BUSY_ENOUGH = 90 };
+enum {
+    BUSY_ENOUGH = 90, /* % of the run: if the GPU was busy for so long, the rest needs no search */
+    JOINT = 10,       /* % of the run in collectives from which a rank alone says too little */
+};
 
 #define SAMPLE_KERNELS                                                                             \
     "Sample the kernels (gpufl trace -e PcSampling) to see what their instructions wait for."
@@ -18,6 +20,8 @@ enum { BUSY_ENOUGH = 90 };
     "Record longer windows (gpufl trace --launches, --duration), so that their edges are small."
 #define TRACE_TOO                                                                                  \
     "Record kernels as well (gpufl trace -e Trace) to see whether the GPU was idle meanwhile."
+#define ALL_RANKS                                                                                  \
+    "Report the sessions of all ranks together (gpufl report with the folder that has them)."
 #define LOOK_AT_IDLE "Read where the idle time lies (gpufl report --section idle)."
 
 const char *answer_error(const struct model *m, int64_t half_width, char *text, size_t size)
@@ -48,7 +52,8 @@ static void put_top_kernel(const struct model *m, struct answer *a, struct buf *
     if (!k->name_count || k->time.total <= 0)
         return;
     a->kernel = k->names[0].name;
-    buf_str(out, " Most of the kernel time is in ");
+    bool most = k->names[0].time.total * 2 > k->time.total;
+    buf_str(out, most ? " Most of the kernel time is in " : " The kernel with most time is ");
     insight_put_kernel(m, a->kernel, out);
     buf_printf(out, " (%s).",
                units_percent(share, (double)k->names[0].time.total, (double)k->time.total));
@@ -126,6 +131,32 @@ static void put_host(const struct model *m, struct answer *a, struct buf *out)
     host_table_fini(&t);
 }
 
+/* Returns the time of collectives of which it is unknown how long they only waited: the report has
+ * no other rank. */
+static int64_t joint_time(const struct model *m)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < m->ranks.count; i++) {
+        const struct rank *r = &m->ranks.items[i];
+        for (size_t k = 0; k < r->op_count; k++)
+            if (r->ops[k].waited == CELL_NULL && r->ops[k].start >= r->begins)
+                sum = cells_sum(sum, r->ops[k].end - r->ops[k].start);
+    }
+    return sum;
+}
+
+/* Writes that a GPU that was busy with collectives may have waited for another rank. */
+static void put_joint(const struct model *m, int64_t joint, struct answer *a, struct buf *out)
+{
+    char share[UNITS_TEXT];
+    a->cause = "unknown";
+    a->next = ALL_RANKS;
+    buf_printf(out,
+               "Whether this rank waited for others is not known: NCCL's kernels ran for %s of %s, "
+               "and the record of one rank does not distinguish waiting from transferring.",
+               units_percent(share, (double)joint, (double)sum_steps_time(m)), sum_steps_whole(m));
+}
+
 /* Answers how busy the GPU was, if no finding is worth 1 %, or 5 % for a busy GPU. little: the
  * first finding that is worth 1 %, or NULL. */
 static void put_nothing(const struct model *m, const struct insight *little, struct answer *a,
@@ -136,7 +167,7 @@ static void put_nothing(const struct model *m, const struct insight *little, str
     char share[UNITS_TEXT];
     unsigned devices = sum_idle_steady(m, sums, &all);
     int64_t idle = sum_idle_of_run(m, all), quiet = idle + unknown_of_run(m, all);
-    int64_t until, start = insight_start_idle(m, &until);
+    int64_t until, start = insight_start_idle(m, &until), joint = joint_time(m);
     int64_t edges = sum_idle_of_run(m, sums[IDLE_BEFORE].time + sums[IDLE_AFTER].time + start);
     bool estimated = little && little->rule->bound == INSIGHT_ESTIMATED;
     const char *gpus = devices > 1 ? "GPUs were" : "GPU was", *whole = sum_steps_whole(m);
@@ -164,6 +195,8 @@ static void put_nothing(const struct model *m, const struct insight *little, str
             "Too little was recorded: what the GPU did for %s of %s is not known, before the "
             "first work in a window and after the last.",
             units_percent(share, (double)(quiet - idle), (double)wall), whole);
+    } else if (is_busy(quiet, wall) && joint * 100 >= JOINT * wall) {
+        put_joint(m, joint, a, out);
     } else if (is_busy(quiet, wall)) {
         a->cause = "nothing_to_win";
         a->next = SAMPLE_KERNELS;

@@ -47,13 +47,11 @@ static bool is_vain(const struct insight *i)
     return i->rule->category == INSIGHT_SYNCHRONIZATION && !i->gives_back;
 }
 
-/* Returns true if a finding printed above has the same next step, which is then not repeated. */
-static bool step_is_above(const struct insight *const *printed, size_t count, const char *next)
+/* Returns true if the finding printed directly above has the same next step, which is then not
+ * repeated. */
+static bool step_is_above(const struct insight *const *printed, size_t at)
 {
-    for (size_t k = 0; k < count; k++)
-        if (!is_vain(printed[k]) && !strcmp(printed[k]->next, next))
-            return true;
-    return false;
+    return at && !is_vain(printed[at - 1]) && !strcmp(printed[at - 1]->next, printed[at]->next);
 }
 
 /* Prints finding `at` of those that are printed. */
@@ -87,7 +85,7 @@ static void put_insight(struct page *p, const struct insight *const *printed, si
     page_evidence(p, i, &text);
     page_item(p, "      ", &text);
     if (!is_vain(i))
-        buf_printf(&text, "Next: %s", step_is_above(printed, at, i->next) ? "as above." : i->next);
+        buf_printf(&text, "Next: %s", step_is_above(printed, at) ? "as above." : i->next);
     page_item(p, "      ", &text);
     buf_fini(&text);
 }
@@ -116,18 +114,20 @@ static void put_unjudged(struct page *p)
                   n == 1 ? "is" : "are");
 }
 
-/* Fills *printed with the findings that are printed, those first that give back most. Returns their
- * number; *left is the number of the others. */
+/* Fills *printed with the findings that are printed, those first that give back most: all of them,
+ * if this section was asked for. Returns their number; *left is the number of the others. */
 static size_t choose(const struct page *p, const struct insight **printed, size_t *left)
 {
     const struct insights *in = &p->report->insights;
     size_t shown = 0, small = 0, top = report_top(p->report);
+    bool all = report_has_sections(p->report) && report_has_section(p->report, "insights");
     for (size_t i = 0; i < in->count; i++) {
         const struct insight *f = &in->items[i];
         bool worth = insight_is_share(p->model, f->gives_back, FIRST_WORTH, 1000);
         if (f->part_of)
             continue;
-        if (shown >= top || (!worth && small >= LOW_SHOWN) || same_rule(in, i) >= RULE_SHOWN) {
+        if (!all &&
+            (shown >= top || (!worth && small >= LOW_SHOWN) || same_rule(in, i) >= RULE_SHOWN)) {
             ++*left;
             continue;
         }

@@ -36,6 +36,20 @@ static const struct {
 } cases[] = {
     {"ampere_sgemm_128x64_nn", "cuBLAS", KERNEL_PRODUCT | KERNEL_FLOAT32},
     {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "NCCL", 0},
+    {"void wgrad_alg0_engine_NHWC<float, 128, 5, 5, 3, 3, 3, false, 512>(int)", "cuDNN", 0},
+    {"void dgrad_engine<__nv_bfloat16, 512, 6, 5, 3, 3, 3, false>(int)", "cuDNN", 0},
+    {"void precomputed_convolve_sgemm<__nv_bfloat16, 1024, 5, 5, 4, 3, 3, 1, false>(int)", "cuDNN",
+     0},
+    {"void nhwcAddPaddingKernel<float, float, float, true, (cudnnKernelDataType_t)0>(int)", "cuDNN",
+     0},
+    {"void fft2d_c2r_32x32<float, false, false, 1u, false, false>(float*)", "cuDNN", 0},
+    {"void pointwise_mult_and_sum_complex<float2, 8, 4>(float2*)", "cuDNN", 0},
+    {"void xmma__5x_cudnn::implicit_gemm::strided_dgrad_indexed::kernel_helper_stage_0<int>(int)",
+     "cuDNN", 0},
+    {"void sgemm_largek_lds64<true, false, 5, 5, 4, 4, 4, 34>(float*)", "cuBLAS", 0},
+    {"void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>(int)",
+     "cuBLAS", 0},
+    {"void stream_executor::gpu::xla_fp_comparison<float>(float*, float*, float)", "XLA", 0},
     {"ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", "NCCL", 0}, /* RCCL's */
     {"ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn", "cuBLAS", KERNEL_PRODUCT},
     {"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x128x8_stage3_warpsize1x4x1_ffma_"
@@ -138,6 +152,9 @@ TEST(test_own)
         "cudapy::__main__::saxpy",
         "triton_kernel",
         "void mycub::scan<int>(int*)",
+        "void dgrad(float*)",
+        "void wgrad_engine<float>(float*)",
+        "fft2d_c2r",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (kinds_library(kinds_of_name(names[i])))

@@ -4,6 +4,7 @@
  * Ranks take steps together: the host of each rank prepares a batch, and its GPU computes. Then a
  * collective begins on that GPU, and it ends on all GPUs when the last one has come. */
 #include "analyze/common/words.h"
+#include "analyze/insight/answer.h"
 #include "analyze/insight/insight.h"
 #include "analyze/report/time.h"
 #include "base/alloc.h"
@@ -217,6 +218,30 @@ TEST(test_slow_host)
         if (w.found.items[i].place == f->place && &w.found.items[i] != f)
             assert_int_equal(w.found.items[i].part_of, 1);
     end(2);
+}
+
+/* A rank whose GPU is busy with collectives, without the sessions of the others: that time is no
+ * proof that there is nothing to win. */
+TEST(test_one_rank_alone)
+{
+    for (int n = 1; n <= 2; n++) {
+        struct answer a;
+        struct buf said;
+        buf_init(&said, 4096);
+        begin(2, true);
+        for (int s = 0; s < STEPS; s++) {
+            work(&w.ranks[0], BATCH / 10, COMPUTE);
+            work(&w.ranks[1], BATCH + 5000000, COMPUTE);
+            reduce(0, 2);
+        }
+        read(n);
+        answer_find(&w.all, &w.found, &a, &said);
+        assert_string_equal(a.cause, n == 1 ? "unknown" : "rank_wait");
+        assert_int_equal(strstr(buf_cstr(&said), "NCCL's kernels ran for 7") != NULL, n == 1);
+        assert_int_equal(strstr(a.next, "the sessions of all ranks together") != NULL, n == 1);
+        buf_fini(&said);
+        end(2);
+    }
 }
 
 /* RCCL's kernels have NCCL's names, and one of them does all operations. */
@@ -437,12 +462,19 @@ TEST(test_memory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_host),        cmocka_unit_test(test_slow_host_on_amd_gpus),
-        cmocka_unit_test(test_first_ones_apart), cmocka_unit_test(test_without_numbers),
-        cmocka_unit_test(test_by_turns),         cmocka_unit_test(test_more_work),
-        cmocka_unit_test(test_two_groups),       cmocka_unit_test(test_together),
-        cmocka_unit_test(test_hidden),           cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_other_hosts),      cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_slow_host),
+        cmocka_unit_test(test_one_rank_alone),
+        cmocka_unit_test(test_slow_host_on_amd_gpus),
+        cmocka_unit_test(test_first_ones_apart),
+        cmocka_unit_test(test_without_numbers),
+        cmocka_unit_test(test_by_turns),
+        cmocka_unit_test(test_more_work),
+        cmocka_unit_test(test_two_groups),
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_other_hosts),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }
