@@ -12,7 +12,7 @@ set(GPUFL_THREADED
   cli/monitor_source
   monitor/host_name monitor/sampler monitord/events monitord/live
   net/http net/http_header net/http_limits net/http_stream net/http_work net/kafka net/metrics_page net/workers
-  server/analysis server/auth_password server/burst server/columns_report server/ingest server/ingest_damage server/janitor server/journal
+  server/analysis server/analysis_late server/auth_password server/burst server/columns_report server/ingest server/ingest_damage server/janitor server/journal
   server/journal_damage server/loader server/loader_alone server/loader_failures server/loader_together server/outcome
   stack/blocked stack/dynsym stack/modules stack/python_fake stack/stack stack/unwind
   symbol/symbolize)

@@ -65,8 +65,8 @@ struct candidate {
 /* This is a session whose results are made, or wait to be stored. */
 struct turn {
     struct candidate *s;
-    bool final;
-    int64_t cpu; /* ns */
+    bool final, late; /* late: it ended meanwhile, and is analysed again */
+    int64_t cpu;      /* ns */
     int rc;
     struct err e;
     struct outcome outcome;
@@ -256,6 +256,7 @@ static void make_turn(struct analysis *a, struct turn *t)
         c->ops->settle(ss, NULL); /* a writer has it: another time */
     t->e = (struct err){0};
     t->rc = outcome_make(&t->outcome, c, s->workspace, s->session, t->final, &t->e);
+    t->final = t->outcome.final;
     if (ss)
         c->ops->put(ss);
     t->cpu = clock_thread_cpu() - cpu;
@@ -279,6 +280,7 @@ static void store_turns(struct analysis *a, size_t count)
         const struct outcome *one = &t->outcome;
         if (alone && !t->rc)
             t->rc = outcomes_store(&one, 1, &t->e);
+        t->late = !t->rc && outcome_is_late(one);
         outcome_fini(&t->outcome);
     }
     cpu = clock_thread_cpu() - cpu;
@@ -301,8 +303,10 @@ static void end_turn(struct analysis *a, const struct turn *t)
     const struct analysis_config *c = &a->config;
     struct candidate *s = t->s;
     int64_t wait = (c->prompt ? PROMPT_SHARE : COST_SHARE) * t->cpu;
-    set_state(a, s, s->due, false);
-    if (!s->ended || t->final)
+    set_state(a, s, s->due || t->late, false);
+    if (t->late)
+        s->at = clock_mono();
+    else if (!s->ended || t->final)
         s->at = clock_mono() + (wait > c->every_ns ? wait : c->every_ns);
     s->used = clock_mono();
     a->stats.reports += !t->rc;

@@ -127,17 +127,26 @@ static int make_all(struct outcome *o, const struct report *r)
 
 /* Another server may have loaded the session's end: the final report is then on its way or stored,
  * and no earlier one may be written after it. */
-static bool has_ended(struct outcome *o)
+static bool has_ended(const struct outcome *o, struct region *memory)
 {
     struct meta_session row;
-    const struct meta_ask ask = {o->config->meta, o->workspace, &o->memory, NULL};
+    const struct meta_ask ask = {o->config->meta, o->workspace, memory, NULL};
     return !o->final && !meta_session_get(&ask, o->session, &row) &&
            strcmp(row.state, "ended") == 0;
 }
 
+bool outcome_is_late(const struct outcome *o)
+{
+    struct region memory;
+    region_init(&memory, MEMORY);
+    bool late = !o->final && (o->late || has_ended(o, &memory));
+    region_fini(&memory);
+    return late;
+}
+
 static int make_of(struct outcome *o, const struct report *r, struct err *e)
 {
-    o->late = has_ended(o);
+    o->late = has_ended(o, &o->memory);
     int rc = o->late ? 0 : make_all(o, r);
     return rc ? err_set(e, rc, "%s", err_text(rc)) : 0;
 }
@@ -150,6 +159,7 @@ int outcome_make(struct outcome *o, const struct analysis_config *c, const char 
     struct report r;
     *o = (struct outcome){.config = c, .workspace = workspace, .session = session, .final = final};
     region_init(&o->memory, MEMORY);
+    o->final |= has_ended(o, &o->memory);
     int rc = c->ops->get(c->store, workspace, session, false, &ss, e);
     if (rc)
         return rc;

@@ -30,8 +30,8 @@ enum {
 struct outcome {
     const struct analysis_config *config;
     const char *workspace, *session;
-    bool final;
-    bool late; /* not final, but another server has loaded the session's end: nothing is stored */
+    bool final; /* the session has ended, by this server or another one, before it was read */
+    bool late;  /* not final, but the session ended meanwhile: nothing is stored */
     struct region memory;
     struct document documents[DOCUMENTS];
     size_t document_count;
@@ -43,11 +43,17 @@ struct outcome {
     bool grown; /* `growth` is known */
 };
 
-/* Reads the session and makes its results. GPUFL_E_NOENT: there is nothing yet; GPUFL_E_STATE:
- * config's stop became true. Call outcome_fini after an error, too. [any] */
+/* Reads the session and makes its results. final: the session has ended; if another server has
+ * loaded its end, the results are final, too, because they have rows that came after that.
+ * GPUFL_E_NOENT: there is nothing yet; GPUFL_E_STATE: config's stop became true. Call outcome_fini
+ * after an error, too. [any] */
 int outcome_make(struct outcome *o, const struct analysis_config *c, const char *workspace,
                  const char *session, bool final, struct err *e);
 void outcome_fini(struct outcome *o);
+
+/* Returns true if the session ended while its results were made or stored, which are not final:
+ * they are to be made again. Call this function after outcomes_store. [any] */
+bool outcome_is_late(const struct outcome *o);
 
 /* Stores the results of at most OUTCOMES_MAX different sessions, all with one config. After an
  * error some or none are stored; storing a result again is allowed. [any] */
