@@ -94,6 +94,8 @@ def faults_of_json(report):
         ends = re.findall(r"([\d.]+) to ([\d.]+) (?:ms|us|s)\b", finding["text"])
         if any(least == most for least, most in ends):
             yield f"both ends are the same: {finding['text']}"
+        if finding["severity"].upper() != "LOW" and 0 < finding["gives_back_ns"] <= (finding["half_width_ns"] or 0):
+            yield f"{finding['title']} may give back nothing, and is {finding['severity']}"
         for other in report["insights"][:at]:
             if other["text"] == finding["text"] and other["part_of"] is None and finding["part_of"] is None:
                 yield f"said twice: {finding['text']}"

@@ -266,8 +266,15 @@ static unsigned band_of(const struct model *m, int64_t ns)
                                                                  : INSIGHT_BAND_WORTH;
 }
 
+/* Returns true if samples do not show that a finding gives back anything: its interval at 95 %
+ * contains 0. */
+static bool may_be_nothing(const struct insight *i)
+{
+    return i->gives_back > 0 && i->half_width != CELL_NULL && i->half_width >= i->gives_back;
+}
+
 /* Limits what findings from `first` on give back: at most the run, without the profiler's own
- * cost. */
+ * cost. One that may give back nothing is LOW. */
 static void bound_all(const struct model *m, bool slowed, struct insights *in, size_t first)
 {
     int64_t wall = sum_steps_time(m);
@@ -281,6 +288,10 @@ static void bound_all(const struct model *m, bool slowed, struct insights *in, s
             i->severity = INSIGHT_LOW, i->gives_back = i->half_width = 0;
         i->least = i->least > i->gives_back ? i->gives_back : i->least;
         i->band = band_of(m, i->gives_back);
+        if (may_be_nothing(i)) {
+            i->severity = INSIGHT_LOW;
+            i->band = i->band > INSIGHT_BAND_WORTH ? INSIGHT_BAND_WORTH : i->band;
+        }
     }
 }
 
