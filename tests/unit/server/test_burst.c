@@ -113,89 +113,66 @@ TEST(test_rests_and_makes_up_for_it)
     check(false);
 }
 
-/* True if the running session had a report while the analysis rested. */
-static atomic_bool live_in_rest;
+/* A session that is to have a report while the analysis of others rests. */
+struct in_rest {
+    struct analysis *a;
+    const char *session;
+    bool final;       /* the session has ended */
+    atomic_bool made; /* such a report was made in a rest */
+};
 
 /* [the analysis's thread] */
-static void note_live(void *arg, const char *workspace, const char *session, bool final)
+static void note_report(void *arg, const char *workspace, const char *session, bool final)
 {
-    struct analysis *const *a = arg;
+    struct in_rest *r = arg;
     (void)workspace;
-    if (!final && strcmp(session, "live") == 0 && stats_of(*a).resting)
-        atomic_store(&live_in_rest, true);
+    if (final == r->final && strcmp(session, r->session) == 0 && stats_of(r->a).resting)
+        atomic_store(&r->made, true);
 }
 
-/* Reports of running sessions are made while the analysis of others rests. */
-TEST(test_running_ones_do_not_rest)
+/* Ends sessions of the workspace `burst` until the session has its report in a rest. */
+static void check_in_rest(struct in_rest *r, const char *burst)
 {
     struct err e = {0};
-    static struct analysis *a;
     int64_t offset = 0;
+    const struct loader_news news = {
+        .workspace = "w", .session = r->session, .rows = !r->final, .ended = r->final};
     const struct analysis_config c = {.ops = &store_duckdb,
                                       .store = fix.store,
                                       .meta = fix.meta,
                                       .first_ns = 1,
                                       .every_ns = 1000000,
-                                      .made = note_live,
-                                      .arg = &a};
+                                      .made = note_report,
+                                      .arg = r};
     const time_t over = time(NULL) + PATIENCE_S;
-    atomic_store(&live_in_rest, false);
-    fixture_send_rows("live", 0, 5, &offset);
+    fixture_send_rows(r->session, 0, 5, &offset);
     fixture_drain(&fix);
-    if (analysis_open(&a, &c, &e))
+    if (analysis_open(&r->a, &c, &e))
         fail_msg("%s", e.text);
-    for (int number = 0; !atomic_load(&live_in_rest) && time(NULL) < over; number++) {
-        end_one(a, "w", number % (4 * MANY));
-        if (stats_of(a).resting)
-            analysis_news(a, &(struct loader_news){.workspace = "w", .session = "live", .rows = 1});
+    for (int number = 0; !atomic_load(&r->made) && time(NULL) < over; number++) {
+        end_one(r->a, burst, number % (4 * MANY));
+        if (stats_of(r->a).resting)
+            analysis_news(r->a, &news);
         sched_yield();
     }
-    assert_true(atomic_load(&live_in_rest));
-    assert_true(analysis_wait(a, PATIENCE_NS));
-    analysis_close(a);
+    assert_true(atomic_load(&r->made));
+    assert_true(analysis_wait(r->a, PATIENCE_NS));
+    analysis_close(r->a);
 }
 
-/* True if the only session of its workspace had its report while the analysis rested. */
-static atomic_bool alone_in_rest;
-
-/* [the analysis's thread] */
-static void note_alone(void *arg, const char *workspace, const char *session, bool final)
+/* Reports of running sessions are made while the analysis of others rests. */
+TEST(test_running_ones_do_not_rest)
 {
-    struct analysis *const *a = arg;
-    (void)workspace;
-    if (final && strcmp(session, "alone") == 0 && stats_of(*a).resting)
-        atomic_store(&alone_in_rest, true);
+    struct in_rest live = {.session = "live"};
+    check_in_rest(&live, "w");
 }
 
 /* A session of a workspace in which few have ended has its report while those of another one
  * rest. */
 TEST(test_few_of_another_workspace_do_not_rest)
 {
-    struct err e = {0};
-    static struct analysis *a;
-    int64_t offset = 0;
-    const struct analysis_config c = {.ops = &store_duckdb,
-                                      .store = fix.store,
-                                      .meta = fix.meta,
-                                      .every_ns = 1000000,
-                                      .made = note_alone,
-                                      .arg = &a};
-    const time_t over = time(NULL) + PATIENCE_S;
-    atomic_store(&alone_in_rest, false);
-    fixture_send_rows("alone", 0, 5, &offset);
-    fixture_drain(&fix);
-    if (analysis_open(&a, &c, &e))
-        fail_msg("%s", e.text);
-    for (int number = 0; !atomic_load(&alone_in_rest) && time(NULL) < over; number++) {
-        end_one(a, "another", number % (4 * MANY));
-        if (stats_of(a).resting)
-            analysis_news(
-                a, &(struct loader_news){.workspace = "w", .session = "alone", .ended = true});
-        sched_yield();
-    }
-    assert_true(atomic_load(&alone_in_rest));
-    assert_true(analysis_wait(a, PATIENCE_NS));
-    analysis_close(a);
+    struct in_rest alone = {.session = "alone", .final = true};
+    check_in_rest(&alone, "another");
 }
 
 static void news_of(struct analysis *a, const char *session, bool ended)

@@ -49,19 +49,6 @@ static void up(int reason, bool of_all)
     fixture_up(&fix, tmpdir);
 }
 
-static struct loader_stats wait_for(bool (*done)(const struct loader_stats *))
-{
-    struct loader_stats st;
-    for (int64_t until = clock_mono() + PATIENCE_NS; clock_mono() < until;) {
-        loader_stats(fix.intake.loader, &st);
-        if (done(&st))
-            return st;
-        nanosleep(&(struct timespec){0, 5000000}, NULL);
-    }
-    fail_msg("it did not come to that");
-    return st;
-}
-
 static bool is_failing(const struct loader_stats *st)
 {
     return st->failing_sessions > 0;
@@ -106,13 +93,13 @@ TEST(test_one_session_fails)
         fixture_send_rows(well, 0, 1, &other);
         fixture_drain(&fix);
         fixture_send_rows("sick", 10 * (int64_t)i, 1, &offset);
-        wait_for(is_failing);
+        fixture_wait_for(is_failing);
         fixture_send_rows(well, 10, 1, &other); /* also while memory is short: it is not new */
-        wait_for(has_loaded_twenty);
-        struct loader_stats st = wait_for(waits_for_long);
+        fixture_wait_for(has_loaded_twenty);
+        struct loader_stats st = fixture_wait_for(waits_for_long);
         assert_int_equal(st.stuck_age, 0);
         why = 0;
-        wait_for(has_no_backlog);
+        fixture_wait_for(has_no_backlog);
         fixture_down(&fix);
     }
     up(0, false);
@@ -126,9 +113,9 @@ TEST(test_all_sessions_fail)
     int64_t offset = 0;
     up(GPUFL_E_UNAVAILABLE, true);
     fixture_send_rows("any", 0, 1, &offset);
-    wait_for(is_stuck_for_long);
+    fixture_wait_for(is_stuck_for_long);
     why = 0;
-    wait_for(has_loaded_ten);
+    fixture_wait_for(has_loaded_ten);
     struct loader_stats st;
     fixture_drain(&fix);
     loader_stats(fix.intake.loader, &st);
@@ -178,7 +165,7 @@ static void sender_fini(struct sender *s)
 }
 
 /* Sends what is not accepted yet, each body twice if the first attempt is refused, as senders do.
- * It ends early if the journal has failed: then only a start helps. */
+ * If the journal has failed, the rest is left: then only a start helps. */
 static void sender_send(struct sender *s)
 {
     for (int tries = 0; s->accepted < BATCHES && tries < 2;) {

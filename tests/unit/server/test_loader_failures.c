@@ -115,19 +115,6 @@ static _Noreturn void accept_main(const char *dir, const char *session)
     _exit(0);
 }
 
-static struct loader_stats wait_for(bool (*done)(const struct loader_stats *))
-{
-    struct loader_stats st;
-    for (int64_t until = clock_mono() + PATIENCE_NS; clock_mono() < until;) {
-        loader_stats(fix.intake.loader, &st);
-        if (done(&st))
-            return st;
-        nanosleep(&(struct timespec){0, 5000000}, NULL);
-    }
-    fail_msg("it did not come to that");
-    return st;
-}
-
 static bool has_retried(const struct loader_stats *st)
 {
     return st->retries >= 3;
@@ -156,11 +143,11 @@ TEST(test_breaks_later)
     fix.config.retry_ns = 30000000;
     fixture_up(&fix, tmpdir);
     fixture_send_rows("well", 0, 1, &other);
-    wait_for(has_retried);
+    fixture_wait_for(has_retried);
     assert_true(loader_drain(fix.intake.loader, 20000000000));
     assert_int_equal(fixture_kernels(&fix, "well").count, 10);
     unlink(path);
-    wait_for(has_loaded);
+    fixture_wait_for(has_loaded);
     fixture_drain(&fix);
     assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
     fixture_down(&fix);
@@ -191,7 +178,7 @@ TEST(test_set_aside)
     write_file(path, "this is no database");
     fix.config.retry_ns = 2000000;
     fixture_up(&fix, tmpdir);
-    wait_for(has_set_aside);
+    fixture_wait_for(has_set_aside);
     journal_stats(fix.intake.journal, &st);
     assert_int_equal(st.unreleased, 0);
     assert_true(file_size(tmpdir_path("aside/w/sick.frames")) > 200);
@@ -223,7 +210,7 @@ TEST(test_aside_comes_back)
     write_file(path, "this is no database");
     fix.config.retry_ns = 2000000;
     fixture_up(&fix, tmpdir);
-    wait_for(has_set_aside);
+    fixture_wait_for(has_set_aside);
     fixture_down(&fix);
     fixture_up(&fix, tmpdir);
     loader_stats(fix.intake.loader, &st);
@@ -235,7 +222,7 @@ TEST(test_aside_comes_back)
     unlink(path);
     for (int round = 0; round < 2; round++) {
         fixture_up(&fix, tmpdir);
-        wait_for(has_no_aside);
+        fixture_wait_for(has_no_aside);
         fixture_drain(&fix);
         assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
         fixture_down(&fix);
@@ -254,7 +241,7 @@ TEST(test_sent_again_after_aside)
     write_file(path, "this is no database");
     fix.config.retry_ns = 2000000;
     fixture_up(&fix, tmpdir);
-    wait_for(has_set_aside);
+    fixture_wait_for(has_set_aside);
     char *text = fixture_lines("sick", 0, 10, true, &n);
     struct ingest_request r = fixture_request("sick", "device", (int64_t)n);
     fixture_send(&fix, &r, "\n", 1, 0, &a); /* the sender goes on from its place */
@@ -267,7 +254,7 @@ TEST(test_sent_again_after_aside)
     free(text);
     fixture_down(&fix);
     fixture_up(&fix, tmpdir);
-    wait_for(has_no_aside);
+    fixture_wait_for(has_no_aside);
     fixture_drain(&fix);
     assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
     fixture_down(&fix);
@@ -331,13 +318,13 @@ TEST(test_away)
         fixture_up(&fix, tmpdir);
         away = why[i];
         fixture_send_rows(session, 0, 1, &offset);
-        assert_int_equal(wait_for(has_tried_often).set_aside, 0);
+        assert_int_equal(fixture_wait_for(has_tried_often).set_aside, 0);
         away = 0;
         fixture_send_rows(session, 10, 1, &offset);
         if (why[i] == GPUFL_E_BUSY)
             fixture_drain(&fix); /* a drain waits until the other's turn is over */
         else
-            wait_for(has_two_loaded);
+            fixture_wait_for(has_two_loaded);
         assert_int_equal(fixture_kernels(&fix, session).count, 20);
         fixture_down(&fix);
     }
@@ -371,7 +358,7 @@ TEST(test_refused_while_memory_is_short)
     fix.config.retry_ns = 1000000;
     fixture_up(&fix, tmpdir);
     fixture_send_rows("large", 0, LARGE, &offset);
-    wait_for(is_failing);
+    fixture_wait_for(is_failing);
     struct ingest_answer a = begin_in("w", "next");
     assert_int_equal(a.status, 429);
     assert_non_null(strstr(a.text, "memory for columns is short: 1 sessions of the workspace"));
@@ -400,7 +387,7 @@ TEST(test_accepted_when_memory_is_back)
     fixture_up(&fix, tmpdir);
     away = GPUFL_E_NOMEM;
     fixture_send_rows("first", 0, 1, &offset);
-    wait_for(is_failing);
+    fixture_wait_for(is_failing);
     assert_int_equal(begin_in("w", "second").status, 429);
     assert_int_equal(begin_in("other", "theirs").status, 200);
     away = 0;

@@ -229,6 +229,19 @@ void fixture_check_kernels(const char *session, int64_t count)
     assert_int_equal(k.correlation, count * (count - 1) / 2);
 }
 
+struct loader_stats fixture_wait_for(bool (*done)(const struct loader_stats *))
+{
+    struct loader_stats st;
+    for (int64_t until = clock_mono() + PATIENCE_NS; clock_mono() < until;) {
+        loader_stats(fix.intake.loader, &st);
+        if (done(&st))
+            return st;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    fail_msg("it did not come to that");
+    return st;
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 char *fixture_lines(const char *session, int64_t first, int batches, bool header, size_t *len)

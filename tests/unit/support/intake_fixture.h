@@ -59,6 +59,9 @@ struct ingest_answer fixture_text(const struct ingest_request *r, const char *te
 /* Makes a request for a session of workspace "w", by offset if there is a channel. */
 struct ingest_request fixture_request(const char *session, const char *channel, int64_t offset);
 
+/* Waits until the loader's figures are so, and returns them. The test fails if they never are. */
+struct loader_stats fixture_wait_for(bool (*done)(const struct loader_stats *));
+
 /* Waits until all that was accepted is in the columns. */
 void fixture_drain(struct fixture *f);
 
