@@ -131,17 +131,15 @@ static void put_host(const struct model *m, struct answer *a, struct buf *out)
     host_table_fini(&t);
 }
 
-/* Returns the time of collectives of which it is unknown how long they only waited: the report has
- * no other rank. */
+/* Returns the time of a rank's collectives of which it is unknown how long they only waited, if the
+ * report has no other rank. */
 static int64_t joint_time(const struct model *m)
 {
     int64_t sum = 0;
-    for (size_t i = 0; i < m->ranks.count; i++) {
-        const struct rank *r = &m->ranks.items[i];
-        for (size_t k = 0; k < r->op_count; k++)
-            if (r->ops[k].waited == CELL_NULL && r->ops[k].start >= r->begins)
-                sum = cells_sum(sum, r->ops[k].end - r->ops[k].start);
-    }
+    const struct rank *r = m->ranks.items;
+    for (size_t k = 0; m->ranks.count == 1 && k < r->op_count; k++)
+        if (r->ops[k].waited == CELL_NULL && r->ops[k].start >= r->begins)
+            sum = cells_sum(sum, r->ops[k].end - r->ops[k].start);
     return sum;
 }
 

@@ -169,10 +169,9 @@ static bool rests(const struct analysis *a, const struct candidate *s)
 }
 
 /* Searches one bucket; see next_candidate. resting: in a rest. */
-static struct candidate *next_of_bucket(struct analysis *a, struct candidate **at, bool resting,
-                                        int64_t *until, struct candidate *best)
+static struct candidate *next_of_bucket(struct analysis *a, struct candidate **at, int64_t now,
+                                        bool resting, int64_t *until, struct candidate *best)
 {
-    const int64_t now = clock_mono();
     while (*at) {
         struct candidate *s = *at;
         if (!s->due && !s->busy && !s->wait.queued &&
@@ -204,7 +203,7 @@ static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t
         return best;
     a->scanned = now;
     for (size_t i = 0; i < BUCKETS; i++)
-        best = next_of_bucket(a, &a->candidates[i], false, until, best);
+        best = next_of_bucket(a, &a->candidates[i], now, false, until, best);
     return best;
 }
 
@@ -218,7 +217,7 @@ static struct candidate *next_in_rest(struct analysis *a, int64_t now, int64_t *
         return NULL;
     }
     for (size_t i = 0; i < BUCKETS; i++)
-        best = next_of_bucket(a, &a->candidates[i], true, until, best);
+        best = next_of_bucket(a, &a->candidates[i], now, true, until, best);
     return best;
 }
 

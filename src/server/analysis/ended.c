@@ -1,4 +1,4 @@
-/* ended.c - see ended.h. A list of workspaces that have some; there are few. */
+/* ended.c - see ended.h. The queue is a list of workspaces, which are few. */
 #include "server/analysis/ended.h"
 
 #include "base/alloc.h"
