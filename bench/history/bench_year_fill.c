@@ -4,7 +4,7 @@
  *
  *   bench_year_fill FOLDER WORKSPACE [SESSIONS [APPS [HOSTS]]]     100000 50 100 by default
  *
- * As for the server, GPUFL_SERVER_COLUMNS may name a ClickHouse, which then has the history.
+ * GPUFL_SERVER_COLUMNS may name a ClickHouse, as for the server; the history is then there.
  *
  * With 0 sessions it adds nothing, but the store brings a history of an older version into the
  * form in which the next session would leave it.
